@@ -1,0 +1,43 @@
+#include "isa.h"
+
+#include <cstring>
+
+namespace poolgrad {
+
+namespace {
+
+bool always() { return true; }
+
+#if defined(POOLGRAD_X86) && (defined(__GNUC__) || defined(__clang__))
+bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c"); }
+bool has_avx512() {
+  return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+}
+#endif
+
+const Isa known[] = {
+#if defined(POOLGRAD_X86) && (defined(__GNUC__) || defined(__clang__))
+    {"avx512", has_avx512, avx512::find},
+    {"avx2", has_avx2, avx2::find},
+#endif
+    {"base", always, base::find},
+};
+
+}  // namespace
+
+const Isa* isas(int* count) {
+  *count = int(sizeof known / sizeof known[0]);
+  return known;
+}
+
+const Isa* choose_isa(const char* name) {
+  for (const Isa& isa : known) {
+    if ((name[0] == '\0' || std::strcmp(name, isa.name) == 0) && isa.is_supported()) {
+      return &isa;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace poolgrad

@@ -1,0 +1,3 @@
+#define POOLGRAD_ISA avx2
+
+#include "kernels.inc"

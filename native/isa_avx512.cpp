@@ -1,0 +1,3 @@
+#define POOLGRAD_ISA avx512
+
+#include "kernels.inc"

@@ -1,0 +1,4 @@
+#define POOLGRAD_ISA base
+#define POOLGRAD_ISA_IS_BASE
+
+#include "kernels.inc"

@@ -1,0 +1,25 @@
+// The one entry: checks the data where a selector asks for it, then fills the result, tile by tile.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "isa.h"
+#include "problem.h"
+
+namespace poolgrad {
+
+enum class Outcome : int { done, bad_data, interrupted, unsupported };
+
+struct Status {
+  Outcome outcome;
+  std::int64_t position;  // bad_data: the first bad element on the output side
+};
+
+// Are all arrays there that this family and selector read?
+bool has_buffers(const Problem& problem, const Buffers& buffers);
+
+Status run(const Problem& problem, const Buffers& buffers, const Isa& isa, int threads,
+           const std::function<bool()>& should_stop);
+
+}  // namespace poolgrad

@@ -1,0 +1,44 @@
+"""Every pooling op and its gradient, exact and repeatable, with TensorFlow's names and without TensorFlow."""
+
+from poolgrad import raw_ops
+from poolgrad.errors import InvalidArgumentError, PoolGradError, UnsupportedError
+from poolgrad.fractional import (
+    fractional_avg_pool,
+    fractional_avg_pool_grad,
+    fractional_max_pool,
+    fractional_max_pool_grad,
+    fractional_max_pool_grad_grad,
+    pooling_sequence,
+)
+from poolgrad.functional import (
+    avg_pool,
+    avg_pool_grad,
+    max_pool,
+    max_pool_grad,
+    max_pool_grad_grad,
+    max_unpool,
+    max_unpool_grad,
+)
+from poolgrad.threads import get_num_threads, set_num_threads
+
+__all__ = [
+    "InvalidArgumentError",
+    "PoolGradError",
+    "UnsupportedError",
+    "avg_pool",
+    "avg_pool_grad",
+    "fractional_avg_pool",
+    "fractional_avg_pool_grad",
+    "fractional_max_pool",
+    "fractional_max_pool_grad",
+    "fractional_max_pool_grad_grad",
+    "get_num_threads",
+    "max_pool",
+    "max_pool_grad",
+    "max_pool_grad_grad",
+    "max_unpool",
+    "max_unpool_grad",
+    "pooling_sequence",
+    "raw_ops",
+    "set_num_threads",
+]

@@ -1,0 +1,114 @@
+"""NumPy: arrays as they come, results as plain arrays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from poolgrad import machine
+from poolgrad.dispatch import ArrayInfo
+from poolgrad.dtypes import name_of
+from poolgrad.errors import InvalidArgumentError
+from poolgrad.kernels import cpu
+from poolgrad.plan import Plan, Shape
+
+Array = npt.NDArray[Any]
+
+ARRAY_TYPES = (np.ndarray,)
+
+
+def inspect(name: str, array: Array) -> ArrayInfo:
+    """Shape and dtype of an array. A masked one is refused: its mask would be lost."""
+    if isinstance(array, np.ma.MaskedArray):
+        raise TypeError(f"{name} must be a plain array, got a masked one: fill it first, with {name}.filled(value)")
+    text = str(array.dtype) if array.dtype.fields is None else f"the structured dtype {array.dtype}"
+    return ArrayInfo(name, array.shape, name_of(array.dtype), text)
+
+
+def _plain(array: Array) -> Array:
+    """The same elements contiguous, aligned and in native byte order; a copy only where they are not already."""
+    array = array.view(np.ndarray)
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    if not (array.flags.c_contiguous and array.flags.aligned):
+        array = array.copy(order="C")
+    return array
+
+
+def _buffer(array: Array) -> Array:
+    # The buffer protocol has no bfloat16.
+    return array.view(np.uint16) if array.dtype.name == "bfloat16" else array
+
+
+def _allocate(shape: Shape, dtype: np.dtype) -> Array:
+    needed, there = math.prod(shape) * dtype.itemsize, machine.memory()
+    if there is not None and needed > there:
+        raise MemoryError(
+            f"the result of shape {list(shape)} and dtype {dtype} needs {needed / 2**30:.1f} GiB,"
+            f" and this process cannot have more than {there / 2**30:.1f} GiB"
+        )
+    return np.empty(shape, dtype)
+
+
+def _checked_out(name: str, out: object, shape: Shape, dtype: np.dtype, inputs: Mapping[str, Array]) -> Array:
+    if not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray):
+        raise TypeError(f"{name} must be a NumPy array to fill, got {type(out).__name__}")
+    if out.shape != shape or out.dtype != dtype:
+        raise InvalidArgumentError(
+            f"{name} must have shape {list(shape)} and dtype {dtype}, got {list(out.shape)} and {out.dtype}"
+        )
+    if not (out.flags.c_contiguous and out.flags.aligned and out.flags.writeable):
+        raise InvalidArgumentError(f"{name} must be writable, aligned and C-contiguous")
+    for given, array in inputs.items():
+        if np.may_share_memory(out, array):
+            raise InvalidArgumentError(f"{name} must not share memory with {given}")
+    return out.view(np.ndarray)
+
+
+def _outs(
+    plan: Plan, dtype: np.dtype, inputs: Mapping[str, Array], out: Any, indexed: bool
+) -> tuple[Array, Array | None]:
+    shape = plan.result_shape
+    index_dtype = np.dtype(plan.index_dtype)
+    if out is None:
+        return _allocate(shape, dtype), _allocate(shape, index_dtype) if indexed else None
+    if not indexed:
+        return _checked_out("out", out, shape, dtype, inputs), None
+    if not (isinstance(out, tuple) and len(out) == 2):
+        raise TypeError(
+            f"out must be a pair of arrays, one for the values and one for the index, got {type(out).__name__}"
+        )
+    values = _checked_out("out[0]", out[0], shape, dtype, inputs)
+    return values, _checked_out("out[1]", out[1], shape, index_dtype, {**inputs, "out[0]": values})
+
+
+def execute(plan: Plan, arrays: Mapping[str, Array], names: Mapping[str, str], out: Any = None) -> Any:
+    """Fill a new array, or ``out``; a plan that writes an index gives the pair (values, index)."""
+    indexed = plan.family == "maximum" and plan.numbering != "ordinal"
+    dtype = arrays[next(role for role in ("data", "input") if role in arrays)].dtype.newbyteorder("=")
+    values, index = _outs(plan, dtype, {names[role]: array for role, array in arrays.items()}, out, indexed)
+    buffers = {role: _buffer(_plain(array)) for role, array in arrays.items()}
+    bad = cpu.run(plan, buffers, _buffer(values), index)
+    if bad is not None:
+        raise InvalidArgumentError(_explain(plan, arrays, names, bad))
+    return (values, index) if indexed else values
+
+
+def _explain(plan: Plan, arrays: Mapping[str, Array], names: Mapping[str, str], bad: int) -> str:
+    where = np.unravel_index(bad, plan.output_shape)
+    place = f"[{', '.join(str(int(i)) for i in where)}]"
+    if plan.verify:
+        return (
+            f"{names['reference']} must hold the maxima of {names['input']}, got {arrays['reference'][where]}"
+            f" at {place} where the first maximum is another"
+        )
+    name, value = names["index"], int(arrays["index"][where])
+    if plan.selector == "offset":
+        return f"{name} must name cells of their windows inside the input, got {value} at {place}"
+    limit = plan.index_map[3]
+    wanted = f"from 0 to {limit - 1}" if limit >= 0 else f"inside an input of {math.prod(plan.input_shape)} elements"
+    return f"{name} must have entries {wanted}, got {value} at {place}"

@@ -1,0 +1,72 @@
+"""Plan and host memory to the native core."""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import Any
+
+from poolgrad import _core
+from poolgrad.errors import InvalidArgumentError
+from poolgrad.plan import Plan
+from poolgrad.threads import get_num_threads
+
+_forced: str | None = None
+
+
+def available_isas() -> list[str]:
+    """Instruction sets of this build that this processor has, best first."""
+    return list(_core.isas())
+
+
+def isa() -> str:
+    """The instruction set in use: the best there is, or what ``POOLGRAD_ISA`` or :func:`force_isa` says."""
+    name = _forced or os.environ.get("POOLGRAD_ISA", "").strip()
+    usable = available_isas()
+    if name and name not in usable:
+        raise InvalidArgumentError(f"POOLGRAD_ISA must be one of {', '.join(usable)} on this processor, got {name!r}")
+    return name or usable[0]
+
+
+def force_isa(name: str | None) -> None:
+    """Use this instruction set from now on, or with None the default again."""
+    global _forced
+    _forced = name
+
+
+@functools.lru_cache(maxsize=1024)
+def _problem(plan: Plan) -> _core.Problem:
+    problem = _core.Problem(
+        family=plan.family,
+        selector=plan.selector,
+        numbering=plan.numbering,
+        dtype=plan.dtype,
+        index_dtype=plan.index_dtype,
+        outer=plan.outer,
+        inner=plan.inner,
+        index=plan.index_map,
+        last_axis_slowest=plan.last_axis_slowest,
+        infinite_floor=plan.infinite_floor,
+        verify=plan.verify,
+    )
+    for number, axis in enumerate(plan.axes):
+        numbers = (axis.size, axis.outputs, axis.window, axis.stride, axis.pad, axis.dilation)
+        problem.set_axis(number, numbers, axis.starts, axis.stops)
+    return problem
+
+
+def run(plan: Plan, buffers: dict[str, Any], out: Any, out_index: Any = None) -> int | None:
+    """Fill ``out``. The answer is None, or the flat position of the first element whose data is bad."""
+    outcome, position = _problem(plan).run(
+        input=buffers.get("input"),
+        reference=buffers.get("reference"),
+        index=buffers.get("index"),
+        data=buffers.get("data"),
+        out=out,
+        out_index=out_index,
+        threads=get_num_threads(),
+        isa=isa(),
+    )
+    if outcome == 3:
+        raise AssertionError(f"no kernel for {plan}")
+    return position if outcome == 1 else None

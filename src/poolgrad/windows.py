@@ -1,0 +1,145 @@
+"""Windows of one axis: padding rules, output sizes, and which cells each output covers.
+
+The only place where these are computed. An :class:`Axis` is what a kernel needs to know: output ``o`` covers the
+cells ``o * stride - pad + i * dilation`` for ``i < window``, those outside the axis left out; or its windows stand in a
+table.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from poolgrad.errors import InvalidArgumentError
+
+Padding = str | tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One spatial axis with its windows."""
+
+    size: int
+    outputs: int
+    window: int = 1
+    stride: int = 1
+    pad: int = 0
+    dilation: int = 1
+    starts: tuple[int, ...] = ()
+    stops: tuple[int, ...] = ()
+
+    @property
+    def is_trivial(self) -> bool:
+        """Does each output cover just the cell at its own place?"""
+        return self.outputs == self.size and self.window == self.stride == 1 and self.pad == 0 and not self.starts
+
+    @property
+    def most_cells(self) -> int:
+        """Cells of the largest window."""
+        if self.starts:
+            return max(stop - start for start, stop in zip(self.starts, self.stops, strict=True))
+        return min(self.window, self.size)
+
+
+def span(window: int, dilation: int) -> int:
+    """Cells from the first to the last of a window.
+
+    >>> span(3, 2)
+    5
+    """
+    return (window - 1) * dilation + 1
+
+
+def _truncated(numerator: int, denominator: int) -> int:
+    return -(-numerator // denominator) if numerator < 0 else numerator // denominator
+
+
+def _pads(size: int, window: int, stride: int, padding: Padding) -> tuple[int, int]:
+    if isinstance(padding, tuple):
+        return padding
+    if padding == "valid":
+        return 0, 0
+    outputs = -(-size // stride)
+    needed = max(0, (outputs - 1) * stride + window - size)
+    return needed // 2, needed - needed // 2
+
+
+def make_axis(name: str, size: int, window: int, stride: int, padding: Padding, dilation: int = 1) -> Axis:
+    """The windows of an axis; ``name`` is what an error calls it.
+
+    >>> make_axis("height", size=5, window=3, stride=2, padding="same")
+    Axis(size=5, outputs=3, window=3, stride=2, pad=1, dilation=1, starts=(), stops=())
+    """
+    reach = span(window, dilation)
+    before, after = _pads(size, reach, stride, padding)
+    outputs = _truncated(size + before + after - reach + stride, stride) if padding != "same" else -(-size // stride)
+    if outputs < 0:
+        raise InvalidArgumentError(
+            f"the window must fit into the input: along {name} it reaches over {reach} cells, got {size} cells"
+            f"{f' and {before} + {after} of padding' if before or after else ''} with stride {stride}"
+            f" (computed output size would be negative: {outputs})"
+        )
+    axis = Axis(size, outputs, window, stride, before, dilation)
+    if outputs and (empty := _first_empty(axis)) is not None:
+        raise InvalidArgumentError(
+            f"every window must hold a cell of the input: along {name} window {empty} lies in the padding alone"
+            f" ({size} cells, padding {before} + {after}, window {window}, dilation {dilation})"
+        )
+    return axis
+
+
+def _first_empty(axis: Axis) -> int | None:
+    """An output that covers no cell. Without dilation there is none unless the axis itself is empty."""
+    if axis.size == 0:
+        return 0
+    if axis.dilation == 1:
+        return None
+    reach = span(axis.window, axis.dilation)
+    left = range(min(axis.outputs, -(-axis.pad // axis.stride)))
+    first_cut = max(0, -(-(axis.size - reach + axis.pad + 1) // axis.stride))
+    cut = itertools.chain(left, range(first_cut, axis.outputs))
+    return next((output for output in cut if operator.ge(*bounds(axis, output))), None)
+
+
+def bounds(axis: Axis, output: int) -> tuple[int, int]:
+    """First cell of a window and the end of it, clipped to the axis.
+
+    >>> axis = make_axis("width", size=5, window=3, stride=2, padding="same")
+    >>> [bounds(axis, o) for o in range(axis.outputs)]
+    [(0, 2), (1, 4), (3, 5)]
+    """
+    if axis.starts:
+        return axis.starts[output], axis.stops[output]
+    origin = output * axis.stride - axis.pad
+    skipped = -(origin // axis.dilation) if origin < 0 else 0
+    start = origin + skipped * axis.dilation
+    return start, min(origin + span(axis.window, axis.dilation), axis.size)
+
+
+def from_sequence(size: int, sequence: Sequence[int], overlapping: bool) -> Axis:
+    """The cells of fractional pooling: from one border up to the next, or over it by one cell when they overlap.
+
+    >>> from_sequence(5, (0, 2, 5), overlapping=True).stops
+    (3, 5)
+    """
+    stops = tuple(min(border + overlapping, size) for border in sequence[1:])
+    return Axis(size, len(stops), starts=tuple(sequence[:-1]), stops=stops)
+
+
+def stock_forward(axis: Axis) -> Axis:
+    """Windows of TensorFlow's CPU kernels in 3-D forwards: a stride beyond the window shifts them to the right."""
+    needed = (axis.outputs - 1) * axis.stride + axis.window - axis.size
+    if needed > -2 or axis.outputs == 0:
+        return axis
+    return Axis(axis.size, axis.outputs, axis.window, axis.stride, -(-needed // 2), axis.dilation)
+
+
+def stock_backward(axis: Axis) -> Axis:
+    """Windows of TensorFlow's CPU kernels in average and 3-D gradients: too long at the left if beyond the axis."""
+    if axis.window <= axis.size or axis.outputs == 0:
+        return axis
+    starts = tuple(max(o * axis.stride - axis.pad, 0) for o in range(axis.outputs))
+    stops = tuple(min(start + axis.window, axis.size) for start in starts)
+    return Axis(axis.size, axis.outputs, axis.window, axis.stride, axis.pad, axis.dilation, starts, stops)
