@@ -1,0 +1,194 @@
+"""The command ``poolgrad``."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import os
+import platform
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from poolgrad import demo, demo_text, threads
+from poolgrad.errors import PoolGradError
+from poolgrad.kernels import cpu
+
+_PICTURE = Path("poolgrad-demo.png")
+# Import names, and the distributions that may hold them.
+_LIBRARIES = {
+    "ml_dtypes": ("ml_dtypes",),
+    "matplotlib": ("matplotlib",),
+    "torch": ("torch",),
+    "jax": ("jax",),
+    "cupy": ("cupy", "cupy-cuda13x", "cupy-cuda12x", "cupy-cuda11x"),
+    "dask": ("dask",),
+    "zarr": ("zarr",),
+}
+
+
+def _version(*distributions: str) -> str | None:
+    for name in distributions:
+        try:
+            return importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return None
+
+
+def _own_version() -> str:
+    return _version("poolgrad") or "unknown (not installed as a package)"
+
+
+def _instructions() -> str:
+    return f"{cpu.isa()} in use, of {', '.join(cpu.available_isas())}"
+
+
+def _threads() -> str:
+    count = threads.get_num_threads()
+    if threads._chosen is not None:
+        return f"{count}, from set_num_threads"
+    if os.environ.get("POOLGRAD_NUM_THREADS", "").strip():
+        return f"{count}, from POOLGRAD_NUM_THREADS"
+    return f"{count}, the processors this process may use"
+
+
+def _info(_: argparse.Namespace) -> int:
+    code = 0
+    rows = [
+        ("poolgrad", _own_version()),
+        ("Python", f"{platform.python_version()}, {platform.python_implementation()}"),
+        ("System", f"{platform.system()} {platform.machine()}"),
+        ("NumPy", np.__version__),
+    ]
+    for name, answer in (("Instructions", _instructions), ("Threads", _threads)):
+        try:
+            rows.append((name, answer()))
+        except PoolGradError as error:
+            rows.append((name, f"error: {error}"))
+            code = 1
+    rows.append(("Optional", ""))
+    rows += [(f"  {name}", _version(*names) or "not installed") for name, names in _LIBRARIES.items()]
+    for name, text in rows:
+        print(f"{name:<14}{text}".rstrip())
+    return code
+
+
+def _draw(outcomes: list[demo.Outcome], path: Path) -> int:
+    try:
+        from poolgrad.demo_picture import draw
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] != "matplotlib":
+            raise
+        print('No picture: it needs matplotlib. To get it: pip install "poolgrad[demo]"')
+        return 0
+    try:
+        draw(outcomes, path)
+    except OSError as error:
+        print(f"poolgrad: cannot write the picture to {path}: {error.strerror or error}", file=sys.stderr)
+        return 2
+    print(f"Picture: {path.resolve()}")
+    return 0
+
+
+def _demo(options: argparse.Namespace) -> int:
+    print("Gradients of pooling on small examples, each value compared with the one computed by hand.")
+    print("Rows, columns and depth are counted from 0.\n")
+    outcomes = []
+    for example in demo.EXAMPLES:
+        outcomes.append(demo.run(example))
+        print(demo_text.report(outcomes[-1]), end="\n\n")
+    checked, wrong = sum(o.checked for o in outcomes), sum(len(o.wrong) for o in outcomes)
+    verdict = f"{wrong} are WRONG" if wrong else "all as computed by hand"
+    print(f"{len(outcomes)} examples, {checked} values: {verdict}.")
+    code = 0 if options.picture is None else _draw(outcomes, options.picture)
+    return 1 if wrong else code
+
+
+def _png(text: str) -> Path:
+    if not text.lower().endswith(".png"):
+        raise argparse.ArgumentTypeError(f"the picture is a PNG, so its name must end in .png, got {text!r}")
+    return Path(text)
+
+
+def _command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    run: Callable[[argparse.Namespace], int],
+    text: str,
+    examples: str,
+) -> argparse.ArgumentParser:
+    parser = commands.add_parser(
+        name,
+        help=text,
+        description=f"{text[0].upper()}{text[1:]}.",
+        epilog=f"examples:\n{examples}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="poolgrad",
+        description="Pooling and its gradients, with TensorFlow's names and without TensorFlow.",
+        epilog="examples:\n  poolgrad demo     see what the gradient ops compute\n  poolgrad info     for a bug report",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"poolgrad {_own_version()}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    _command(
+        commands,
+        "info",
+        _info,
+        "print versions, the instruction set, threads and optional libraries",
+        "  poolgrad info\n  POOLGRAD_NUM_THREADS=2 poolgrad info",
+    )
+    shown = _command(
+        commands,
+        "demo",
+        _demo,
+        "run the gradient ops on small examples, check every value and draw them",
+        "  poolgrad demo\n  poolgrad demo --picture gradients.png\n  poolgrad demo --no-picture",
+    )
+    choice = shown.add_mutually_exclusive_group()
+    choice.add_argument(
+        "--picture", type=_png, metavar="PATH", default=_PICTURE, help=f"where to write it (default: {_PICTURE})"
+    )
+    choice.add_argument(
+        "--no-picture", dest="picture", action="store_const", const=None, help="text only; matplotlib is not needed"
+    )
+    return parser
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command; the answer is its exit code.
+
+    Args:
+        argv: the command's words, those of this process by default
+
+    >>> main(["info"])  # doctest: +ELLIPSIS
+    poolgrad      ...
+    0
+    """
+    parser = _parser()
+    options = parser.parse_args(argv)
+    if not hasattr(options, "run"):
+        parser.print_help()
+        return 0
+    try:
+        code: int = options.run(options)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader has gone (`poolgrad demo | head`); what is left in the buffer must not raise again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except PoolGradError as error:
+        print(f"poolgrad: {error}", file=sys.stderr)
+        return 2
+    return code

@@ -1,0 +1,148 @@
+"""One result, bit for bit: for every layout, rank, split, instruction set, thread count and memory it is written to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import poolgrad
+from poolgrad.kernels import cpu
+
+from .calls import BACK, CALLS, data, dtypes, run
+from .shapes import Array, Geometry, geometries, same_bits
+
+SEEDS = st.integers(0, 2**32 - 1)
+NAMES = list(CALLS)
+ISAS = cpu.available_isas()
+
+
+@pytest.fixture
+def default_isa() -> Iterator[None]:
+    yield
+    cpu.force_isa(None)
+
+
+@pytest.fixture
+def default_threads() -> Iterator[None]:
+    yield
+    poolgrad.set_num_threads(None)
+
+
+def first(array: Array) -> Array:
+    return np.ascontiguousarray(np.moveaxis(array, -1, 1))
+
+
+def last(array: Array) -> Array:
+    return np.ascontiguousarray(np.moveaxis(array, 1, -1))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(st.data(), geometries(), SEEDS)
+def test_layout_changes_nothing(name: str, draw: st.DataObject, geometry: Geometry, seed: int) -> None:
+    arrays = data(geometry, draw.draw(st.sampled_from(dtypes(name))), seed)
+    expected = run(name, arrays, geometry)
+    x, g, v = arrays
+    actual = run(name, (first(x), first(g), first(v)), geometry, layout="channels_first")
+    assert all(same_bits(a, last(b)) for a, b in zip(expected, actual, strict=True))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("isa", ISAS)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data(), geometries(), SEEDS)
+def test_instruction_set_changes_nothing(
+    default_isa: None, isa: str, name: str, draw: st.DataObject, geometry: Geometry, seed: int
+) -> None:
+    arrays = data(geometry, draw.draw(st.sampled_from(dtypes(name))), seed)
+    cpu.force_isa("base")
+    expected = run(name, arrays, geometry)
+    cpu.force_isa(isa)
+    assert all(same_bits(a, b) for a, b in zip(expected, run(name, arrays, geometry), strict=True))
+
+
+# Large enough for several threads and tiles, with sizes that no tile divides.
+LARGE = [
+    pytest.param(Geometry((3, 61, 67, 70), (3, 2), (2, 1), ((1, 1), (0, 1)), (1, 2), (3, 31, 66, 70)), id="planes"),
+    pytest.param(
+        Geometry((1, 23, 41, 157, 2), (3, 3, 5), (1, 2, 2), ((1, 1),) * 3, (1, 1, 1), (1, 23, 21, 78, 2)), id="volume"
+    ),
+    pytest.param(Geometry((1, 300_007, 1), (5,), (2,), ((2, 2),), (1,), (1, 150_004, 1)), id="signal"),
+    pytest.param(Geometry((40_009, 3, 7), (2,), (1,), ((0, 0),), (1,), (40_009, 2, 7)), id="batch"),
+]
+
+
+@pytest.mark.parametrize("geometry", LARGE)
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8"])
+@pytest.mark.parametrize("name", NAMES)
+def test_thread_count_changes_nothing(default_threads: None, name: str, dtype: str, geometry: Geometry) -> None:
+    if np.dtype(dtype) not in [np.dtype(d) for d in dtypes(name)]:
+        dtype = "float64"
+    arrays = data(geometry, np.dtype(dtype), 7)
+    poolgrad.set_num_threads(1)
+    expected = run(name, arrays, geometry)
+    for threads in (2, 3, 8):
+        poolgrad.set_num_threads(threads)
+        assert all(same_bits(a, b) for a, b in zip(expected, run(name, arrays, geometry), strict=True))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(st.data(), geometries(), SEEDS)
+def test_splitting_batch_and_channels_changes_nothing(
+    name: str, draw: st.DataObject, geometry: Geometry, seed: int
+) -> None:
+    arrays = data(geometry, draw.draw(st.sampled_from(dtypes(name))), seed)
+    expected = run(name, arrays, geometry)
+    for axis in (0, -1):
+        pieces = [
+            run(name, tuple(np.take(array, [k], axis) for array in arrays), geometry)
+            for k in range(geometry.shape[axis])
+        ]
+        for number, whole in enumerate(expected):
+            assert same_bits(whole, np.concatenate([piece[number] for piece in pieces], axis))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(st.data(), geometries(most_axes=2), SEEDS)
+def test_an_axis_of_one_cell_changes_nothing(name: str, draw: st.DataObject, geometry: Geometry, seed: int) -> None:
+    arrays = data(geometry, draw.draw(st.sampled_from(dtypes(name))), seed)
+    expected = run(name, arrays, geometry)
+    deeper = Geometry(
+        (geometry.shape[0], 1, *geometry.shape[1:]),
+        (1, *geometry.window),
+        (3, *geometry.stride),
+        ((0, 0), *geometry.padding),
+        (1, *geometry.dilation),
+        (geometry.output_shape[0], 1, *geometry.output_shape[1:]),
+    )
+    actual = run(name, tuple(array[:, None] for array in arrays), deeper)
+    assert all(same_bits(a, b[:, 0]) for a, b in zip(expected, actual, strict=True))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(st.data(), geometries(), SEEDS)
+def test_out_is_filled_whole_and_returned(name: str, draw: st.DataObject, geometry: Geometry, seed: int) -> None:
+    arrays = data(geometry, draw.draw(st.sampled_from(dtypes(name))), seed)
+    expected = run(name, arrays, geometry)
+    for garbage in (0xFF, 0x5A):  # as floats: NaN, and something finite
+        outs = tuple(np.frombuffer(bytearray([garbage]) * e.nbytes, e.dtype).reshape(e.shape) for e in expected)
+        actual = run(name, arrays, geometry, out=outs if len(outs) > 1 else outs[0])
+        assert all(np.shares_memory(a, b) or not a.size for a, b in zip(actual, outs, strict=True))
+        assert all(same_bits(a, b) for a, b in zip(expected, outs, strict=True))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(st.data(), geometries(), SEEDS)
+def test_inputs_are_left_alone(name: str, draw: st.DataObject, geometry: Geometry, seed: int) -> None:
+    arrays = data(geometry, draw.draw(st.sampled_from(dtypes(name))), seed)
+    before = [array.tobytes() for array in arrays]
+    for array in arrays:
+        array.flags.writeable = False
+    results: tuple[Any, ...] = run(name, arrays, geometry)
+    assert [array.tobytes() for array in arrays] == before
+    assert not any(np.shares_memory(result, array) for result in results for array in arrays)
+    assert results[0].shape == (geometry.shape if name in BACK else geometry.output_shape)
