@@ -47,12 +47,7 @@ def _instructions() -> str:
 
 
 def _threads() -> str:
-    count = threads.get_num_threads()
-    if threads._chosen is not None:
-        return f"{count}, from set_num_threads"
-    if os.environ.get("POOLGRAD_NUM_THREADS", "").strip():
-        return f"{count}, from POOLGRAD_NUM_THREADS"
-    return f"{count}, the processors this process may use"
+    return f"{threads.get_num_threads()}, {threads.origin()}"
 
 
 def _info(_: argparse.Namespace) -> int:
@@ -100,11 +95,11 @@ def _demo(options: argparse.Namespace) -> int:
     for example in demo.EXAMPLES:
         outcomes.append(demo.run(example))
         print(demo_text.report(outcomes[-1]), end="\n\n")
-    checked, wrong = sum(o.checked for o in outcomes), sum(len(o.wrong) for o in outcomes)
-    verdict = f"{wrong} are WRONG" if wrong else "all as computed by hand"
-    print(f"{len(outcomes)} examples, {checked} values: {verdict}.")
+    values, right = sum(outcome.values for outcome in outcomes), sum(outcome.right for outcome in outcomes)
+    verdict = "all as computed by hand" if right == values else f"{values - right} WRONG"
+    print(f"{len(outcomes)} examples, {values} values: {verdict}.")
     code = 0 if options.picture is None else _draw(outcomes, options.picture)
-    return 1 if wrong else code
+    return code if right == values else 1
 
 
 def _png(text: str) -> Path:

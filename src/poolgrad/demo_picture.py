@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -16,21 +15,21 @@ from typing import Any
 import numpy as np
 from matplotlib import colormaps, style
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from poolgrad.demo import Example, Outcome, axes, worked_cell
-from poolgrad.windows import bounds
+from poolgrad.windows import Axis, bounds
 
 WIDTH = 1400
 _DPI = 100
 _MARGIN = 40
 _HEADER = 148
-_TITLES = 112
-_SPACE = 44
-_GAP = 28
-_LARGEST_CELL = 52
+_TITLES = 110
+_SPACE = 30
+_GAP = 26
+_WIDEST_CELL = 66
+_CELL_HEIGHT = 38
 # Neighbouring windows differ in colour and in dashes, so that neither alone has to tell them apart.
 _FRAMES: dict[tuple[int, int], tuple[str, Any]] = {
     (0, 0): ("#000000", "-"),
@@ -39,9 +38,9 @@ _FRAMES: dict[tuple[int, int], tuple[str, Any]] = {
     (1, 1): ("#7b1fa2", (0, (6, 1.5, 1.5, 1.5))),
 }
 # Of the colour scale only the light part, on which black text can be read.
-_REACH = 0.3
+_REACH = 0.27
 _READING = (
-    "Each gradient and the window it belongs to have frames of the same colour and dashes.",
+    "A gradient and its window have frames of the same colour and dashes, in the same order of rows and columns.",
     "Numbers are the computed values, written as fractions. In orig_input, cells that get a gradient are bold.",
 )
 
@@ -57,6 +56,7 @@ class Panel:
 
     @property
     def label(self) -> str:
+        """What stands above it."""
         return self.name if self.depth is None else f"{self.name}, depth {self.depth}"
 
 
@@ -71,8 +71,7 @@ def draw(outcomes: list[Outcome], path: Path) -> None:
             _draw_example(page, outcome, top)
         page.set(xlim=(0, WIDTH), ylim=(tops[-1], 0))
         page.set_axis_off()
-        with path.open("wb") as file:
-            FigureCanvasAgg(figure).print_png(file)
+        figure.savefig(path, format="png", dpi=_DPI)
 
 
 def _panels(outcome: Outcome) -> list[Panel]:
@@ -89,14 +88,14 @@ def _panels(outcome: Outcome) -> list[Panel]:
     return panels
 
 
-def _cell_size(panels: list[Panel]) -> int:
-    columns = sum(panel.cells.shape[1] for panel in panels)
-    return min(_LARGEST_CELL, (WIDTH - 2 * _MARGIN - _GAP * (len(panels) - 1)) // columns)
+def _cell_width(panels: list[Panel]) -> int:
+    columns: int = sum(panel.cells.shape[1] for panel in panels)
+    return min(_WIDEST_CELL, (WIDTH - 2 * _MARGIN - _GAP * (len(panels) - 1)) // columns)
 
 
 def _height(outcome: Outcome) -> int:
-    panels = _panels(outcome)
-    return _TITLES + _cell_size(panels) * max(len(panel.cells) for panel in panels) + _SPACE
+    rows = max(len(panel.cells) for panel in _panels(outcome))
+    return _TITLES + _CELL_HEIGHT * rows + _SPACE
 
 
 def _draw_header(page: Axes) -> None:
@@ -107,63 +106,57 @@ def _draw_header(page: Axes) -> None:
     scale = np.array([[_tint(value, 1) for value in np.linspace(-1, 1, 191)]])
     page.imshow(scale, extent=(left, right, 70, 48), aspect="auto")
     page.add_patch(Rectangle((left, 48), right - left, 22, fill=False, linewidth=0.8))
-    page.text((left + right) / 2, 34, "Colour, for each array by itself", fontsize=10, ha="center", va="center")
-    for x, text, side in ((left, "minus its largest", "left"), (right, "its largest size", "right")):
+    page.text((left + right) / 2, 34, "Colours; each array has its own scale", fontsize=10, ha="center", va="center")
+    for x, text, side in ((left, "minus its largest size", "left"), (right, "its largest size", "right")):
         page.text(x, 84, text, fontsize=9.5, ha=side, va="center")
     page.text((left + right) / 2, 84, "0", fontsize=9.5, ha="center", va="center")
 
 
 def _draw_example(page: Axes, outcome: Outcome, top: float) -> None:
-    example, panels = outcome.example, _panels(outcome)
-    size = _cell_size(panels)
+    panels = _panels(outcome)
     page.plot((_MARGIN, WIDTH - _MARGIN), (top, top), color="#999999", linewidth=0.8)
-    page.text(_MARGIN, top + 24, example.title, fontsize=13, weight="bold", va="center")
-    page.text(_MARGIN, top + 50, example.sentence, fontsize=10, va="center")
-    left = _MARGIN
+    page.text(_MARGIN, top + 24, outcome.example.title, fontsize=13, weight="bold", va="center")
+    page.text(_MARGIN, top + 49, outcome.example.sentence, fontsize=10, va="center")
+    shown = f"For example, {worked_cell(outcome.example)}."
+    page.text(_MARGIN, top + 70, shown, fontsize=10, va="center", color="#444444")
+    left, width = _MARGIN, _cell_width(panels)
     for panel in panels:
         page.text(left, top + 96, panel.label, fontsize=9.5, va="center")
-        _draw_panel(page, panel, outcome, (left, top + _TITLES), size)
-        left += panel.cells.shape[1] * size + _GAP
-    page.text(_MARGIN, top + 72, f"For example, {worked_cell(example)}.", fontsize=10, va="center", color="#444444")
+        _draw_cells(page, panel, outcome.result, (left, top + _TITLES), width)
+        _draw_frames(page, panel, outcome.example, (left, top + _TITLES), width)
+        left += panel.cells.shape[1] * width + _GAP
 
 
-def _draw_panel(page: Axes, panel: Panel, outcome: Outcome, corner: tuple[float, float], size: int) -> None:
+def _draw_cells(page: Axes, panel: Panel, result: Any, corner: tuple[float, float], width: int) -> None:
+    is_input = panel.name == "orig_input"
     for (row, column), value in np.ndenumerate(panel.cells):
-        x, y = corner[0] + column * size, corner[1] + row * size
-        is_input = panel.name == "orig_input"
-        tint = (1.0, 1.0, 1.0, 1.0) if is_input else _tint(value, panel.largest)
-        page.add_patch(Rectangle((x, y), size, size, facecolor=tint, edgecolor="#bbbbbb", linewidth=0.7))
-        weight = "bold" if is_input and outcome.result[0, panel.depth, row, column, 0] else "normal"
-        page.text(x + size / 2, y + size / 2, _words(value), fontsize=9, weight=weight, ha="center", va="center")
-    for output, (start, stop), inset in _frames(panel, outcome.example):
-        colour, dashes = _FRAMES[output[0] % 2, output[1] % 2]
-        x, y = corner[0] + start[1] * size + inset, corner[1] + start[0] * size + inset
-        width, height = ((stop[axis] - start[axis]) * size - 2 * inset for axis in (1, 0))
-        page.add_patch(
-            Rectangle((x, y), width, height, fill=False, edgecolor=colour, linestyle=dashes, linewidth=1.5)
-        )
+        x, y = corner[0] + column * width, corner[1] + row * _CELL_HEIGHT
+        tint = "white" if is_input else _tint(value, panel.largest)
+        page.add_patch(Rectangle((x, y), width, _CELL_HEIGHT, facecolor=tint, edgecolor="#bbbbbb", linewidth=0.7))
+        weight = "bold" if is_input and result[0, panel.depth, row, column, 0] else "normal"
+        middle = (x + width / 2, y + _CELL_HEIGHT / 2)
+        page.text(*middle, _words(value), fontsize=9, weight=weight, ha="center", va="center")
 
 
-Span = tuple[tuple[int, int], tuple[int, int]]
-
-
-def _frames(panel: Panel, example: Example) -> Iterator[tuple[tuple[int, int], Span, float]]:
-    """Row and column of each output, first cell and end of its frame in a panel, and how far inside to draw it."""
-    *depth, high, wide = axes(example)
-    if panel.name not in ("orig_input", "result"):
-        for row, column in np.ndindex(panel.cells.shape):
-            yield (row, column), ((row, column), (row + 1, column + 1)), 3
-        return
-    if depth and not any(start <= (panel.depth or 0) < stop for start, stop in _all_bounds(depth[0])):
-        return
-    for (row, rows), (column, columns) in itertools.product(
-        enumerate(_all_bounds(high)), enumerate(_all_bounds(wide))
-    ):
+def _draw_frames(page: Axes, panel: Panel, example: Example, corner: tuple[float, float], width: int) -> None:
+    """Frame each gradient, or each window in the input and the result."""
+    if panel.name in ("orig_input", "result"):
+        high, wide = (_all_bounds(axis) for axis in axes(example)[-2:])
+    else:
+        high, wide = ([(number, number + 1) for number in range(size)] for size in panel.cells.shape)
+    overlap = any(before[1] > after[0] for side in (high, wide) for before, after in itertools.pairwise(side))
+    for (row, rows), (column, columns) in itertools.product(enumerate(high), enumerate(wide)):
         # Of two windows that share cells one is drawn further inside, so that their edges do not lie on each other.
-        yield (row, column), ((rows[0], columns[0]), (rows[1], columns[1])), 3 + 3 * ((row + column) % 2)
+        inset = 5 if overlap and (row + column) % 2 else 2
+        x, y = corner[0] + columns[0] * width + inset, corner[1] + rows[0] * _CELL_HEIGHT + inset
+        across, down = (columns[1] - columns[0]) * width, (rows[1] - rows[0]) * _CELL_HEIGHT
+        colour, dashes = _FRAMES[row % 2, column % 2]
+        frame = Rectangle((x, y), across - 2 * inset, down - 2 * inset, fill=False, edgecolor=colour, linewidth=1.5)
+        frame.set_linestyle(dashes)
+        page.add_patch(frame)
 
 
-def _all_bounds(axis: Any) -> list[tuple[int, int]]:
+def _all_bounds(axis: Axis) -> list[tuple[int, int]]:
     return [bounds(axis, output) for output in range(axis.outputs)]
 
 

@@ -29,7 +29,7 @@ def report(outcome: Outcome) -> str:
         *(_INDENT + line for line in _beside(groups)),
         "",
         *_wrapped(f"For example, {worked_cell(example)}."),
-        *_wrapped(verdict(outcome)),
+        *_wrapped(_verdict(outcome)),
     ]
     lines += [f"{_INDENT * 2}{line}" for line in outcome.wrong[:_MOST_WRONG]]
     if len(outcome.wrong) > _MOST_WRONG:
@@ -37,10 +37,10 @@ def report(outcome: Outcome) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def verdict(outcome: Outcome) -> str:
+def _verdict(outcome: Outcome) -> str:
     """How many values are right."""
-    right = outcome.checked - len(outcome.wrong)
-    return f"{right} of {outcome.checked} values as computed by hand  {'WRONG' if outcome.wrong else 'ok'}"
+    word = "WRONG" if outcome.wrong else "ok"
+    return f"{outcome.right} of {outcome.values} values as computed by hand  {word}"
 
 
 def _wrapped(text: str) -> list[str]:

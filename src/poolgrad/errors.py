@@ -15,3 +15,13 @@ class InvalidArgumentError(PoolGradError, ValueError):
 
 class UnsupportedError(PoolGradError, NotImplementedError):
     """The request makes sense but there is no such op: a dtype, or pooling across batch or channels."""
+
+
+RAISED = (InvalidArgumentError, UnsupportedError, TypeError, MemoryError)
+
+
+def named(name: str, error: Exception) -> Exception:
+    """The same error with the name of the function that raised it in front."""
+    text = str(error)
+    kind = next(kind for kind in RAISED if isinstance(error, kind))
+    return error if text.startswith(name) else kind(f"{name}: {text}")

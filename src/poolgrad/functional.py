@@ -11,10 +11,10 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
-from poolgrad import arguments, dispatch
+from poolgrad import arguments, dispatch, errors
 from poolgrad.dispatch import ArrayInfo
 from poolgrad.dtypes import FLOATS, INDICES, REALS
-from poolgrad.errors import InvalidArgumentError, PoolGradError
+from poolgrad.errors import RAISED, InvalidArgumentError
 from poolgrad.plan import Folded, Plan, Shape, checked_size, flat, fold, make, with_argmax, with_offsets
 from poolgrad.windows import Padding, make_axis, span
 
@@ -50,8 +50,8 @@ def named(function: Callable[P, R]) -> Callable[P, R]:
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return function(*args, **kwargs)
-        except (PoolGradError, MemoryError) as error:
-            raise type(error)(f"{function.__name__}: {error}") from error.__cause__
+        except RAISED as error:
+            raise errors.named(function.__name__, error) from error.__cause__
 
     return call
 

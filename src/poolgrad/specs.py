@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Concatenate, ParamSpec, TypeVar
 
 from poolgrad.attributes import FORMATS
-from poolgrad.errors import PoolGradError
+from poolgrad.errors import RAISED, named
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -109,10 +109,12 @@ def op(
 
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            if args:
+                raise TypeError(f"{spec.name} takes keyword arguments only: {', '.join(names)}")
             try:
                 return function(spec, *args, **kwargs)
-            except (PoolGradError, TypeError, MemoryError) as error:
-                raise type(error)(f"{spec.name}: {error}") from error.__cause__
+            except RAISED as error:
+                raise named(spec.name, error) from error.__cause__
 
         del call.__wrapped__
         call.__signature__ = signature.replace(parameters=visible)  # type: ignore[attr-defined]

@@ -9,6 +9,7 @@ from poolgrad import machine
 from poolgrad.errors import InvalidArgumentError
 
 _MOST = 1024
+_VARIABLE = "POOLGRAD_NUM_THREADS"
 _chosen: int | None = None
 
 
@@ -21,6 +22,15 @@ def _checked(name: str, value: object) -> int:
     return count
 
 
+def origin() -> str:
+    """Where the number of threads comes from."""
+    if _chosen is not None:
+        return "from set_num_threads"
+    if os.environ.get(_VARIABLE, "").strip():
+        return f"from {_VARIABLE}"
+    return "the processors this process may use"
+
+
 def get_num_threads() -> int:
     """Threads a call may use: what was set, else ``POOLGRAD_NUM_THREADS``, else the processors this process may use.
 
@@ -29,12 +39,12 @@ def get_num_threads() -> int:
     """
     if _chosen is not None:
         return _chosen
-    text = os.environ.get("POOLGRAD_NUM_THREADS", "").strip()
+    text = os.environ.get(_VARIABLE, "").strip()
     if not text:
         return machine.processors()
     if not text.isdigit():
-        raise InvalidArgumentError(f"POOLGRAD_NUM_THREADS must be a number from 1 to {_MOST}, got {text!r}")
-    return _checked("POOLGRAD_NUM_THREADS", int(text))
+        raise InvalidArgumentError(f"{_VARIABLE} must be a number from 1 to {_MOST}, got {text!r}")
+    return _checked(_VARIABLE, int(text))
 
 
 def set_num_threads(count: int | None) -> None:
