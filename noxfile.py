@@ -105,6 +105,14 @@ def record(session: nox.Session) -> None:
     session.run("python", "-m", "tests.oracle.record")
 
 
+@nox.session(tags=["gen"])
+def readme(session: nox.Session) -> None:
+    """Write the README's table of ops and the picture of the demo anew."""
+    session.install(build_wheel(session), "matplotlib>=3.8")
+    session.run("python", "tools/readme_table.py")
+    session.run("poolgrad", "demo", "--picture", "docs/demo.png", silent=True)
+
+
 @nox.session
 def demo(session: nox.Session) -> None:
     """Install the package with what the demo needs, and run it."""

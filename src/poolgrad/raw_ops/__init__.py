@@ -4,6 +4,7 @@ Results follow TensorFlow 2.21's CPU kernels; ``docs/differences.md`` lists wher
 layouts go beyond TensorFlow's: every op takes every dtype of its row in :data:`OPS`, in every layout.
 """
 
+from poolgrad import specs
 from poolgrad.attributes import stock_windows
 from poolgrad.raw_ops._argmax import (
     MaxPoolGradGradWithArgmax,
@@ -30,31 +31,36 @@ from poolgrad.raw_ops._maxima import (
     MaxPoolGradV2,
     MaxPoolV2,
 )
-from poolgrad.specs import OPS
+from poolgrad.specs import Spec
 
-__all__ = [
-    "OPS",
+# In TensorFlow's order, which the table of ops follows.
+__all__ = [  # noqa: RUF022
     "AvgPool",
+    "AvgPoolGrad",
     "AvgPool3D",
     "AvgPool3DGrad",
-    "AvgPoolGrad",
+    "MaxPool",
+    "MaxPoolV2",
+    "MaxPoolGrad",
+    "MaxPoolGradV2",
+    "MaxPoolGradGrad",
+    "MaxPoolGradGradV2",
+    "MaxPool3D",
+    "MaxPool3DGrad",
+    "MaxPool3DGradGrad",
+    "MaxPoolWithArgmax",
+    "MaxPoolGradWithArgmax",
+    "MaxPoolGradGradWithArgmax",
     "FractionalAvgPool",
     "FractionalAvgPoolGrad",
     "FractionalMaxPool",
     "FractionalMaxPoolGrad",
     "FractionalPoolOutput",
-    "MaxPool",
-    "MaxPool3D",
-    "MaxPool3DGrad",
-    "MaxPool3DGradGrad",
-    "MaxPoolGrad",
-    "MaxPoolGradGrad",
-    "MaxPoolGradGradV2",
-    "MaxPoolGradGradWithArgmax",
-    "MaxPoolGradV2",
-    "MaxPoolGradWithArgmax",
-    "MaxPoolV2",
-    "MaxPoolWithArgmax",
     "MaxPoolWithArgmaxOutput",
+    "OPS",
+    "Spec",
     "stock_windows",
 ]
+
+OPS = {name: specs.OPS[name] for name in __all__ if name in specs.OPS}
+"""Every op by its name, as data."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from poolgrad import arguments, dispatch
-from poolgrad.dtypes import FRACTIONAL
+from poolgrad.dtypes import FRACTIONAL, REALS
 from poolgrad.errors import InvalidArgumentError, UnsupportedError
 from poolgrad.philox import Philox, sequence
 from poolgrad.plan import Folded, Shape, checked_size, fold, make
@@ -146,7 +146,7 @@ def FractionalAvgPoolGrad(
 @op(
     "maximum",
     "floor",
-    dtypes=FRACTIONAL,
+    dtypes=REALS,
     inputs=("value",),
     outputs=("output", "row_pooling_sequence", "col_pooling_sequence"),
 )
@@ -174,7 +174,7 @@ def FractionalMaxPool(
     return _fractional(spec, value, pooling_ratio, pseudo_random, overlapping, seeds)
 
 
-@op("route", "first_max", dtypes=FRACTIONAL, inputs=("orig_input", "orig_output", "out_backprop"))
+@op("route", "first_max", dtypes=REALS, inputs=("orig_input", "orig_output", "out_backprop"))
 def FractionalMaxPoolGrad(
     spec: Spec,
     *,
