@@ -1,5 +1,5 @@
-// Buffers and numbers in, status out, with the interpreter lock released in between. Sizes are compared once more here, so that no
-// caller can make a kernel leave its memory.
+// Buffers and numbers in, status out, with the interpreter lock released in between. Sizes are compared once more here,
+// so that no caller can make a kernel leave its memory.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -59,8 +59,8 @@ struct BoundProblem {
   std::vector<std::int64_t> tables[3];  // starts, then stops
 };
 
-void set_axis(BoundProblem& bound, int a, const std::vector<std::int64_t>& numbers, const std::vector<std::int64_t>& starts,
-              const std::vector<std::int64_t>& stops) {
+void set_axis(BoundProblem& bound, int a, const std::vector<std::int64_t>& numbers,
+              const std::vector<std::int64_t>& starts, const std::vector<std::int64_t>& stops) {
   if (a < 0 || a > 2 || numbers.size() != 6 || starts.size() != stops.size()) {
     throw std::invalid_argument("an axis takes six numbers and tables of equal length");
   }
@@ -97,7 +97,7 @@ using Outcomes = nb::typed<nb::tuple, int, std::int64_t>;
 using Names = nb::typed<nb::list, nb::str>;
 
 Outcomes run(const BoundProblem& bound, nb::handle input, nb::handle reference, nb::handle index, nb::handle data,
-              nb::handle out, nb::handle out_index, int threads, const std::string& isa_name) {
+             nb::handle out, nb::handle out_index, int threads, const std::string& isa_name) {
   const Problem& p = bound.problem;
   const poolgrad::Isa* isa = poolgrad::choose_isa(isa_name.c_str());
   if (isa == nullptr) {
@@ -157,7 +157,8 @@ NB_MODULE(_core, m) {
           "__init__",
           [](BoundProblem* self, const std::string& family, const std::string& selector, const std::string& numbering,
              const std::string& dtype, const std::string& index_dtype, std::int64_t outer, std::int64_t inner,
-             const std::vector<std::int64_t>& index, bool last_axis_slowest, bool infinite_floor, bool verify) {
+             const std::vector<std::int64_t>& index, double common_count, bool last_axis_slowest, bool infinite_floor,
+             bool verify) {
             if (index.size() != 4 || outer < 0 || inner < 0) {
               throw std::invalid_argument("numbers of a problem out of range");
             }
@@ -171,16 +172,17 @@ NB_MODULE(_core, m) {
             p.outer = outer;
             p.inner = inner;
             p.index = {index[0], index[1], index[2], index[3]};
+            p.common_count = common_count;
             p.last_axis_slowest = last_axis_slowest;
             p.infinite_floor = infinite_floor;
             p.verify = verify;
           },
           nb::kw_only(), nb::arg("family"), nb::arg("selector"), nb::arg("numbering"), nb::arg("dtype"),
-          nb::arg("index_dtype"), nb::arg("outer"), nb::arg("inner"), nb::arg("index"), nb::arg("last_axis_slowest"),
-          nb::arg("infinite_floor"), nb::arg("verify"))
+          nb::arg("index_dtype"), nb::arg("outer"), nb::arg("inner"), nb::arg("index"), nb::arg("common_count"),
+          nb::arg("last_axis_slowest"), nb::arg("infinite_floor"), nb::arg("verify"))
       .def("set_axis", &set_axis, nb::arg("axis"), nb::arg("numbers"), nb::arg("starts"), nb::arg("stops"))
-      .def("run", &run, nb::arg("input").none(), nb::arg("reference").none(), nb::arg("index").none(), nb::arg("data").none(),
-           nb::arg("out"), nb::arg("out_index").none(), nb::arg("threads"), nb::arg("isa"));
+      .def("run", &run, nb::arg("input").none(), nb::arg("reference").none(), nb::arg("index").none(),
+           nb::arg("data").none(), nb::arg("out"), nb::arg("out_index").none(), nb::arg("threads"), nb::arg("isa"));
   m.def("isas", [] {
     int count = 0;
     const poolgrad::Isa* known = poolgrad::isas(&count);

@@ -14,18 +14,18 @@ struct Bfloat16 {
   std::uint16_t bits;
 };
 
-#define POOLGRAD_DTYPES(X)    \
-  X(float16, Half)            \
-  X(bfloat16, Bfloat16)       \
-  X(float32, float)           \
-  X(float64, double)          \
-  X(int8, std::int8_t)        \
-  X(int16, std::int16_t)      \
-  X(int32, std::int32_t)      \
-  X(int64, std::int64_t)      \
-  X(uint8, std::uint8_t)      \
-  X(uint16, std::uint16_t)    \
-  X(uint32, std::uint32_t)    \
+#define POOLGRAD_DTYPES(X) \
+  X(float16, Half)         \
+  X(bfloat16, Bfloat16)    \
+  X(float32, float)        \
+  X(float64, double)       \
+  X(int8, std::int8_t)     \
+  X(int16, std::int16_t)   \
+  X(int32, std::int32_t)   \
+  X(int64, std::int64_t)   \
+  X(uint8, std::uint8_t)   \
+  X(uint16, std::uint16_t) \
+  X(uint32, std::uint32_t) \
   X(uint64, std::uint64_t)
 
 enum class Dtype : int {

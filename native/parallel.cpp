@@ -1,11 +1,11 @@
 #include "parallel.h"
 
-#include <atomic>
 #include <cfenv>
-#include <chrono>
 #include <system_error>
 #include <thread>
 #include <vector>
+
+#include "problem.h"
 
 namespace poolgrad {
 
@@ -30,19 +30,28 @@ constexpr auto time_between_questions = std::chrono::milliseconds(50);
 
 }  // namespace
 
-bool for_each_piece(std::int64_t count, int threads, const std::function<void(std::int64_t)>& body,
+Watch::Watch(std::atomic<bool>* stopped, const std::function<bool()>* should_stop)
+    : stopped_(stopped), should_stop_(should_stop), asked_(std::chrono::steady_clock::now()) {}
+
+bool Watch::is_stopped() {
+  if (should_stop_ != nullptr && !*stopped_ && std::chrono::steady_clock::now() - asked_ > time_between_questions) {
+    *stopped_ = (*should_stop_)();
+    asked_ = std::chrono::steady_clock::now();
+  }
+  return *stopped_;
+}
+
+bool is_stopped(Watch* watch) { return watch->is_stopped(); }
+
+bool for_each_piece(std::int64_t count, int threads, const std::function<void(std::int64_t, Watch&)>& body,
                     const std::function<bool()>& should_stop) {
   std::atomic<std::int64_t> next{0};
   std::atomic<bool> stopped{false};
   const auto work = [&](bool asks) {
     const StandardArithmetic standard;
-    auto asked = std::chrono::steady_clock::now();
-    for (std::int64_t k = next++; k < count && !stopped; k = next++) {
-      body(k);
-      if (asks && std::chrono::steady_clock::now() - asked > time_between_questions) {
-        stopped = stopped || should_stop();
-        asked = std::chrono::steady_clock::now();
-      }
+    Watch watch(&stopped, asks ? &should_stop : nullptr);
+    for (std::int64_t k = next++; k < count && !watch.is_stopped(); k = next++) {
+      body(k, watch);
     }
   };
   std::vector<std::thread> helpers;

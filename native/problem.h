@@ -29,8 +29,8 @@ enum class Selector : int {
   given,        // the element at a given place of the whole input
 };
 
-// How an element of a window is numbered: in the order of visiting its cells, by its place in the unclipped window, or by its
-// place among all cells of the input.
+// How an element of a window is numbered: in the order of visiting its cells, by its place in the unclipped window, or
+// by its place among all cells of the input.
 enum class Numbering : int { ordinal, offset, position };
 
 // Windows of one axis: output o covers [start, stop) in steps of `dilation`. They follow from the numbers
@@ -64,6 +64,7 @@ struct Problem {
   std::int64_t inner = 1;
   Axis axis[3];
   IndexMap index;
+  double common_count = 1;         // spread: a common multiple of the cells of all windows, or 1
   bool last_axis_slowest = false;  // route: visit outputs with W outermost and D innermost
   bool infinite_floor = false;     // floor: windows that touch no padding start from -inf
   bool verify = false;             // the maxima must equal the reference
@@ -74,20 +75,26 @@ struct Problem {
   std::int64_t output_count() const { return outer * output_cells() * inner; }
 };
 
-// `input` and `out` of the families: mean, maximum, pick read the input's side and fill the output's; spread and route go back.
+// `input` and `out` of the families: mean, maximum, pick read the input's side and fill the output's; spread and route
+// go back.
 struct Buffers {
   const void* input = nullptr;      // [input side]  what was pooled
   const void* reference = nullptr;  // [output side] the pooled values, where a selector wants them
   const void* index = nullptr;      // [output side] offsets or argmax, where a selector wants them
   const void* data = nullptr;       // what is moved: grad of the output (spread, route) or of the input (pick)
   void* out = nullptr;
-  void* out_index = nullptr;        // [output side] maximum: where the maxima were
+  void* out_index = nullptr;  // [output side] maximum: where the maxima were
 };
+
+// Says during long work whether to stop; see parallel.h.
+class Watch;
+bool is_stopped(Watch* watch);
 
 // A box of [outer, d, h, w, inner] on the side that is written; nobody else writes there.
 struct Tile {
   std::int64_t begin[5];
   std::int64_t end[5];
+  Watch* watch;  // may be null
 };
 
 // Fills a tile. Answers -1, or the flat output position of the first element whose data is bad.

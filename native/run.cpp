@@ -38,8 +38,14 @@ struct Tiling {
     return tiles;
   }
 
-  Tile tile(std::int64_t number) const {
+  // Makes tiles at least so long along an axis.
+  void lengthen(int k, std::int64_t least) {
+    size[k] = std::max(size[k], std::min(least, std::max<std::int64_t>(extent[k], 1)));
+  }
+
+  Tile tile(std::int64_t number, Watch* watch) const {
     Tile t;
+    t.watch = watch;
     for (int k = 4; k >= 0; --k) {
       const std::int64_t along = tiles_along(k);
       t.begin[k] = number % along * size[k];
@@ -75,10 +81,19 @@ Tiling tiling_of(const Problem& p, bool writes_input_side, int threads) {
     extents[a + 1] = writes_input_side ? p.axis[a].size : p.axis[a].outputs;
     elements *= extents[a + 1];
   }
-  // Windows across the border of two tiles are looked at twice, so a routed tile is larger.
-  const std::int64_t target = p.family == Family::route ? 1 << 17 : 1 << 15;
-  const std::int64_t share = elements / (8 * threads) + 1;
-  return Tiling(extents, threads == 1 ? target : std::min(target, std::max<std::int64_t>(share, 1 << 12)));
+  const std::int64_t target = writes_input_side ? 1 << 17 : 1 << 15;
+  if (p.family != Family::route || !writes_input_side) {
+    const std::int64_t share = elements / (8 * threads) + 1;
+    return Tiling(extents, threads == 1 ? target : std::min(target, std::max<std::int64_t>(share, 1 << 12)));
+  }
+  // A window across the border of two routed tiles is looked at by both, so tiles are few and not thin.
+  Tiling tiling(extents, std::min(target, elements / threads + 1));
+  for (int a = 0; a < 3; ++a) {
+    const Axis& axis = p.axis[a];
+    const std::int64_t shared = axis.starts != nullptr ? 1 : std::min((axis.window - 1) * axis.dilation, axis.size);
+    tiling.lengthen(a + 1, threads == 1 ? 4 * shared : (shared + 1) / 2);
+  }
+  return tiling;
 }
 
 Status run_kernel(Kernel kernel, const Problem& problem, const Buffers& buffers, bool writes_input_side, int threads,
@@ -86,8 +101,8 @@ Status run_kernel(Kernel kernel, const Problem& problem, const Buffers& buffers,
   const Tiling tiling = tiling_of(problem, writes_input_side, threads);
   constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
   std::atomic<std::int64_t> first_bad{none};
-  const auto body = [&](std::int64_t number) {
-    const std::int64_t bad = kernel(problem, buffers, tiling.tile(number));
+  const auto body = [&](std::int64_t number, Watch& watch) {
+    const std::int64_t bad = kernel(problem, buffers, tiling.tile(number, &watch));
     std::int64_t known = first_bad;
     while (bad >= 0 && bad < known && !first_bad.compare_exchange_weak(known, bad)) {
     }

@@ -28,9 +28,19 @@ def describe(value: object) -> str:
     if value is None:
         return "None"
     if isinstance(value, np.ndarray):
-        return f"a {value.dtype} array of shape {value.shape}"
-    text = repr(value)
-    return f"{text if len(text) <= 60 else text[:57] + '...'} ({type(value).__name__})"
+        text = str(value.dtype)
+        return f"{'an' if text[:1] in 'aeio' else 'a'} {text} array of shape {value.shape}"
+    return f"{_shown(value)} ({type(value).__name__})"
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, int) and value.bit_length() > 128:
+        return f"an integer of {value.bit_length()} bits"
+    try:
+        text = repr(value)
+    except ValueError:  # Python does not write out integers of thousands of digits
+        return f"a {type(value).__name__}"
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _is_integer(value: object) -> bool:
@@ -55,16 +65,18 @@ def integers(
     least: int | None = None,
     most: int = INT32_MAX,
     arrays: bool = False,
+    any_shape: bool = False,
 ) -> tuple[int, ...]:
-    """A list or tuple of integers (with ``arrays`` an integer array too) of this length and range.
+    """A list or tuple of integers (with ``arrays`` an integer vector too) of this length and range.
 
     >>> integers("ksize", [1, 2, 2, 1], length=4, least=1)
     (1, 2, 2, 1)
     """
-    wanted = (
-        f"a list or tuple{' or integer array' if arrays else ''} of {'' if length is None else f'{length} '}integers"
-    )
+    count = "" if length is None else f"{length} "
+    wanted = f"a list or tuple of {count}integers{', or an integer array' if arrays else ''}"
     entries = _entries(name, value, wanted, arrays)
+    if isinstance(value, np.ndarray) and value.ndim != 1 and not any_shape:
+        raise InvalidArgumentError(f"{name} must be a vector, got {describe(value)}")
     for entry in entries:
         if not _is_integer(entry):
             raise TypeError(f"{name} must be {wanted}, got {describe(entry)} in {name}={describe(value)}")
@@ -72,11 +84,29 @@ def integers(
     if length is not None and len(numbers) != length:
         raise InvalidArgumentError(f"{name} must have {length} entries, got {len(numbers)}: {name}={describe(value)}")
     for number in numbers:
-        if least is not None and number < least:
-            raise InvalidArgumentError(f"{name} must have entries of at least {least}, got {number} in {list(numbers)}")
-        if number > most or number < -most - 1:
-            raise InvalidArgumentError(f"{name} must have entries of at most {most}, got {number} in {list(numbers)}")
+        if number > most or number < (-most - 1 if least is None else least):
+            _check_range(f"{name} must have entries of", number, least, most, f" in {_shown(list(numbers))}")
     return numbers
+
+
+def _check_range(must: str, number: int, least: int | None, most: int, where: str = "") -> None:
+    if least is not None and number < least:
+        raise InvalidArgumentError(f"{must} at least {least}, got {_shown(number)}{where}")
+    if number > most or number < -most - 1:
+        raise InvalidArgumentError(f"{must} at most {most}, got {_shown(number)}{where}")
+
+
+def integer(name: str, value: object, *, least: int | None = None, most: int = INT32_MAX) -> int:
+    """One integer of this range.
+
+    >>> integer("size", 3, least=1)
+    3
+    """
+    if not _is_integer(value):
+        raise TypeError(f"{name} must be an integer, got {describe(value)}")
+    number = operator.index(value)  # type: ignore[arg-type]
+    _check_range(f"{name} must be", number, least, most)
+    return number
 
 
 def per_axis(name: str, value: object, axes: int) -> tuple[int, ...]:
@@ -86,7 +116,7 @@ def per_axis(name: str, value: object, axes: int) -> tuple[int, ...]:
     ((2, 2, 2), (2, 3))
     """
     if _is_integer(value):
-        return integers(name, [value] * axes, least=1)
+        return (integer(name, value, least=1),) * axes
     if not isinstance(value, list | tuple):
         raise TypeError(f"{name} must be an integer or a tuple of {axes} integers, got {describe(value)}")
     return integers(name, value, length=axes, least=1)
@@ -99,7 +129,9 @@ def pairs(name: str, value: Sequence[object], axes: int) -> tuple[tuple[int, int
     ((1, 0), (0, 2))
     """
     if len(value) != axes:
-        raise InvalidArgumentError(f"{name} must have one (before, after) pair an axis: {axes}, got {describe(value)}")
+        raise InvalidArgumentError(
+            f"{name} must have a (before, after) pair for each of {axes} axes, got {describe(value)}"
+        )
     checked = []
     for number, pair in enumerate(value):
         before, after = integers(f"{name}[{number}]", pair, length=2, least=0)
@@ -136,7 +168,7 @@ def seed_number(name: str, value: object) -> int:
         raise TypeError(f"{name} must be an integer, got {describe(value)}")
     number = operator.index(value)  # type: ignore[arg-type]
     if not -INT64_MAX - 1 <= number <= INT64_MAX:
-        raise InvalidArgumentError(f"{name} must be an integer of 64 bits, got {number}")
+        raise InvalidArgumentError(f"{name} must be an integer of 64 bits, got {_shown(number)}")
     return number
 
 
@@ -151,21 +183,24 @@ def ratios(name: str, value: object, length: int) -> tuple[float, ...]:
     for entry in value:
         if not (_is_integer(entry) or isinstance(entry, float | np.floating)):
             raise TypeError(f"{name} must be {wanted}, got {describe(entry)} in {name}={describe(value)}")
-        number = float(entry)
+        try:
+            number = float(entry)
+        except OverflowError:
+            number = math.inf
         if not number >= 1 or math.isinf(number):
             raise InvalidArgumentError(
-                f"{name} must have finite entries of at least 1, got {number} in {name}={describe(value)}"
+                f"{name} must have finite entries of at least 1, got {_shown(entry)} in {name}={describe(value)}"
             )
         numbers.append(number)
     return tuple(numbers)
 
 
-def sequence(name: str, value: object, outputs: int, size: int) -> tuple[int, ...]:
-    """Borders of fractional cells: from 0, ascending, one more than there are outputs, none beyond the input."""
-    if isinstance(value, np.ndarray) and value.ndim != 1:
-        raise InvalidArgumentError(f"{name} must be a vector, got {describe(value)}")
+def sequence(name: str, value: object, outputs: int | None, size: int) -> tuple[int, ...]:
+    """Borders of fractional cells: from 0, ascending, one more than outputs if that is known, none beyond the input."""
     borders = integers(name, value, least=0, most=INT64_MAX, arrays=True)
-    if len(borders) != outputs + 1:
+    if len(borders) < 2:
+        raise InvalidArgumentError(f"{name} must have at least 2 entries, got {len(borders)}")
+    if outputs is not None and len(borders) != outputs + 1:
         raise InvalidArgumentError(
             f"{name} must have {outputs + 1} entries, one more than outputs along this axis, got {len(borders)}"
         )

@@ -80,8 +80,8 @@ def read(
         "data_format", FORMATS[spatial][0] if data_format is None else data_format, FORMATS[spatial]
     )
     word = arguments.choice("padding", padding, ("SAME", "VALID", "EXPLICIT") if explicit else ("SAME", "VALID"))
-    window = arguments.integers("ksize", ksize, length=rank, least=1, arrays=arrays)
-    stride = arguments.integers("strides", strides, length=rank, least=1, arrays=arrays)
+    window = arguments.integers("ksize", ksize, length=rank, least=1, arrays=arrays, any_shape=True)
+    stride = arguments.integers("strides", strides, length=rank, least=1, arrays=arrays, any_shape=True)
     pads = arguments.integers("explicit_paddings", [] if explicit_paddings is None else explicit_paddings, least=0)
     if word == "EXPLICIT":
         _check_pads(pads, window, layout)
@@ -129,7 +129,9 @@ def _check_depthwise(name: str, shape: Shape, a: Attributes) -> None:
     if any(size != 1 for axis, size in enumerate(a.ksize) if axis != a.channel):
         raise UnsupportedError(f"ksize must pool either across channels or across space, got ksize={list(a.ksize)}")
     if a.padding == "EXPLICIT":
-        raise UnsupportedError("padding must not be 'EXPLICIT' when pooling across channels")
+        raise UnsupportedError(
+            f"padding must be 'SAME' or 'VALID' when pooling across channels, got 'EXPLICIT' with ksize={list(a.ksize)}"
+        )
     if channels % window:
         raise UnsupportedError(f"ksize must divide the channels of {name}, {channels}, got {window} on channels")
     if a.strides[a.channel] != window:
@@ -173,7 +175,7 @@ def _axis(k: int, size: int, a: Attributes, stock: str) -> Axis:
     padding: Padding = a.padding.lower()
     if a.padding == "EXPLICIT":
         padding = (a.explicit_paddings[2 * k], a.explicit_paddings[2 * k + 1])
-    axis = make_axis(_AXES[a.data_format[k]], size, a.ksize[k], a.strides[k], padding)
+    axis = make_axis(_AXES[a.data_format[k]], size, a.ksize[k], a.strides[k], padding, window_name="ksize")
     if stock == "forward":
         return stock_forward(axis)
     return stock_backward(axis) if stock == "backward" else axis

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -12,6 +14,7 @@ INDICES = ("int32", "int64")
 OFFSETS = ("uint8", "uint16", "uint32", "uint64")
 
 
+@functools.lru_cache(maxsize=256)
 def name_of(dtype: np.dtype) -> str | None:
     """The name of a dtype kernels know, or None. bfloat16 is told by its name: its package is never imported here.
 

@@ -20,6 +20,8 @@ from poolgrad.windows import from_sequence
 
 Seed = int | tuple[int, int] | None
 
+_MOST_OUTPUTS = 2**26  # drawn one by one
+
 
 class FractionalPool(NamedTuple):
     """Pooled values, and for each spatial axis the borders of its cells."""
@@ -38,6 +40,7 @@ def _generator(seed: object) -> philox.Philox:
     return philox.Philox(arguments.seed_number("seed", seed), 0)
 
 
+@named
 def pooling_sequence(size: int, outputs: int, *, pseudo_random: bool = False, seed: Seed = None) -> Array:
     """Borders of the cells of one axis, as TensorFlow draws them.
 
@@ -51,10 +54,12 @@ def pooling_sequence(size: int, outputs: int, *, pseudo_random: bool = False, se
     >>> pooling_sequence(10, 6, seed=(1, 2)).tolist()
     [0, 1, 3, 4, 6, 8, 10]
     """
-    (cells,) = arguments.integers("size", [size], least=1, most=arguments.INT64_MAX)
-    (wanted,) = arguments.integers("outputs", [outputs], least=1, most=arguments.INT64_MAX)
+    cells = arguments.integer("size", size, least=1, most=arguments.INT64_MAX)
+    wanted = arguments.integer("outputs", outputs, least=1, most=arguments.INT64_MAX)
     if wanted > cells:
         raise InvalidArgumentError(f"outputs must be at most size, {cells}, got {wanted}")
+    if wanted > _MOST_OUTPUTS:
+        raise InvalidArgumentError(f"outputs must be at most {_MOST_OUTPUTS}, got {wanted}")
     pattern = arguments.flag("pseudo_random", pseudo_random)
     return np.array(philox.sequence(cells, wanted, pattern, _generator(seed)), np.int64)
 
@@ -67,20 +72,20 @@ def _drawn(
     pattern, generator = arguments.flag("pseudo_random", pseudo_random), _generator(seed)
     borders = []
     for size, number in zip(shape[first : first + axes], ratios, strict=True):
-        outputs = int(np.floor(np.float32(size) / np.float32(number)))
-        if outputs < 1:
+        if size < number:
             raise InvalidArgumentError(f"ratio must not be larger than the input's {size} cells, got {number}")
+        outputs = int(np.floor(np.float32(size) / np.float32(number)))
         borders.append(philox.sequence(size, outputs, pattern, generator))
     return borders
 
 
 def _given(shape: Shape, first: int, axes: int, sequences: object, outputs: Shape | None) -> list[tuple[int, ...]]:
     if not isinstance(sequences, list | tuple) or len(sequences) != axes:
-        raise TypeError(f"sequences must be a tuple of {axes} sequences, one a spatial axis, got {sequences!r}")
-    return [
-        arguments.sequence(
-            f"sequences[{k}]", value, (len(value) - 1 if outputs is None else outputs[first + k]), shape[first + k]
+        raise TypeError(
+            f"sequences must be a tuple of {axes} sequences, one a spatial axis, got {arguments.describe(sequences)}"
         )
+    return [
+        arguments.sequence(f"sequences[{k}]", value, outputs[first + k] if outputs else None, shape[first + k])
         for k, value in enumerate(sequences)
     ]
 
@@ -105,8 +110,10 @@ def _pooled(
     info = dispatch.inspect("x", x)
     dtype = dispatch.checked_dtype(info, FRACTIONAL if family == "mean" else REALS)
     first, axes = spatial_axes("x", info.shape, layout)
-    if (ratio is None) == (sequences is None):
-        raise TypeError("either ratio or sequences must be given")
+    if ratio is None and sequences is None:
+        raise TypeError("ratio or sequences must be given, got None for both")
+    if ratio is not None and sequences is not None:
+        raise TypeError(f"ratio and sequences must not both be given, got ratio={arguments.describe(ratio)}")
     if sequences is None:
         borders = _drawn(info.shape, first, axes, ratio, pseudo_random, seed)
     else:

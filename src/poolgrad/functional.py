@@ -71,7 +71,8 @@ def _paddings(padding: object, axes: int, windows: Shape, dilations: Shape) -> t
     if isinstance(padding, str):
         return (arguments.choice("padding", padding, ("valid", "same")),) * axes
     if not isinstance(padding, list | tuple):
-        raise TypeError(f"padding must be 'valid', 'same' or one (before, after) pair an axis, got {padding!r}")
+        came = arguments.describe(padding)
+        raise TypeError(f"padding must be 'valid', 'same' or one (before, after) pair an axis, got {came}")
     checked = arguments.pairs("padding", padding, axes)
     for pair, window, dilation in zip(checked, windows, dilations, strict=True):
         if max(pair) >= span(window, dilation):
@@ -330,13 +331,16 @@ def max_pool_grad_grad(
     return _selected("pick", grad, x, (window, stride, padding, dilation, layout), ties, offsets, input_shape, out)
 
 
-def _unpool_plan(family: str, argmax: Array, input_shape: Shape, layout: object, dtype: str) -> Plan:
+def _unpool_plan(family: str, name: str, argmax: Array, input_shape: Shape, layout: object, dtype: str) -> Plan:
     index = dispatch.inspect("argmax", argmax)
     index_dtype = dispatch.checked_dtype(index, INDICES)
     first, axes = spatial_axes("argmax", index.shape, layout)
     after = first + axes
-    fits = len(input_shape) == len(index.shape)
-    if not fits or input_shape[:first] + input_shape[after:] != index.shape[:first] + index.shape[after:]:
+    if len(input_shape) != len(index.shape):
+        raise InvalidArgumentError(
+            f"{name} must have {len(index.shape)} dimensions like argmax, got shape {list(input_shape)}"
+        )
+    if input_shape[:first] + input_shape[after:] != index.shape[:first] + index.shape[after:]:
         raise InvalidArgumentError(
             f"argmax must have the input's batch and channels, got shapes {list(index.shape)} and {list(input_shape)}"
         )
@@ -364,7 +368,7 @@ def max_unpool(
     """
     info = dispatch.inspect("values", values)
     dtype = dispatch.checked_dtype(info, REALS)
-    plan = _unpool_plan("route", argmax, _input_shape(input_shape), layout, dtype)
+    plan = _unpool_plan("route", "input_shape", argmax, _input_shape(input_shape), layout, dtype)
     dispatch.checked_like(info, plan.output_shape, dtype, "the result")
     return dispatch.execute(plan, {"data": values, "index": argmax}, {"data": "values", "index": "argmax"}, out)
 
@@ -383,5 +387,5 @@ def max_unpool_grad(grad: Array, argmax: Array, layout: str = "channels_last", *
     """
     info = dispatch.inspect("grad", grad)
     dtype = dispatch.checked_dtype(info, REALS)
-    plan = _unpool_plan("pick", argmax, info.shape, layout, dtype)
+    plan = _unpool_plan("pick", "grad", argmax, info.shape, layout, dtype)
     return dispatch.execute(plan, {"data": grad, "index": argmax}, {"data": "grad", "index": "argmax"}, out)

@@ -11,12 +11,13 @@ from dataclasses import dataclass, replace
 
 from poolgrad.dtypes import smallest_unsigned
 from poolgrad.errors import InvalidArgumentError
-from poolgrad.windows import Axis
+from poolgrad.windows import Axis, common_cells
 
 Shape = tuple[int, ...]
 
 _ADJOINT = {"mean": "spread", "spread": "mean", "pick": "route", "route": "pick"}
-_MOST_ELEMENTS = 2**62
+_MOST_ELEMENTS = 2**59  # whose bytes still count in 63 bits, whatever the dtype
+_MOST_EXACT = 2**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ class Plan:
     numbering: str = "ordinal"
     index_dtype: str = "int64"
     index_map: tuple[int, int, int, int] = (0, 1, 0, -1)
+    common_count: int = 1
     last_axis_slowest: bool = False
     infinite_floor: bool = False
     verify: bool = False
@@ -62,7 +64,7 @@ class Folded:
 def checked_size(name: str, shape: Shape) -> None:
     """Refuse a shape whose elements cannot be counted in 64 bits."""
     if math.prod(size for size in shape if size) >= _MOST_ELEMENTS:
-        raise InvalidArgumentError(f"{name} must have fewer than 2**62 elements, got shape {list(shape)}")
+        raise InvalidArgumentError(f"{name} must have fewer than 2**59 elements, got shape {list(shape)}")
 
 
 def fold(shape: Shape, first: int, axes: tuple[Axis, ...], *, numbered: bool = False) -> Folded:
@@ -110,6 +112,7 @@ def make(
 ) -> Plan:
     """The plan of a call that needs no index array."""
     f = folded
+    common = _common_count(f.axes) if family in ("mean", "spread") else 1
     return Plan(
         family,
         selector,
@@ -119,10 +122,17 @@ def make(
         f.outer,
         f.axes,
         f.inner,
+        common_count=common,
         last_axis_slowest=last_axis_slowest,
         infinite_floor=infinite_floor,
         verify=verify,
     )
+
+
+def _common_count(axes: tuple[Axis, ...]) -> int:
+    """A common multiple of the cells of all windows, or 1 where it would not be exact in a double."""
+    common = math.prod(common_cells(axis) for axis in axes)
+    return common if 0 < common <= _MOST_EXACT else 1
 
 
 def with_offsets(plan: Plan, window: Shape) -> Plan:
@@ -152,5 +162,5 @@ def with_argmax(plan: Plan, index_dtype: str, base: str) -> Plan:
         index_map = (image, plan.inner, 1, -1) if reads else (0, 1, 0, -1)
         largest = image * plan.outer
     if reads and largest > 2 ** (31 if index_dtype == "int32" else 63):
-        raise InvalidArgumentError(f"int32 cannot hold the argmax of {largest} elements: ask for int64")
+        raise InvalidArgumentError(f"Targmax must be int64 to count {largest} elements, got int32")
     return replace(plan, numbering="position", index_dtype=index_dtype, index_map=index_map)

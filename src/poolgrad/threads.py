@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import operator
 import os
 
-from poolgrad import machine
+from poolgrad import arguments, machine
 from poolgrad.errors import InvalidArgumentError
 
 _MOST = 1024
 _VARIABLE = "POOLGRAD_NUM_THREADS"
 _chosen: int | None = None
-
-
-def _checked(name: str, value: object) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name} must be an integer, got {value!r}")
-    count = operator.index(value)
-    if not 1 <= count <= _MOST:
-        raise InvalidArgumentError(f"{name} must be from 1 to {_MOST}, got {count}")
-    return count
 
 
 def origin() -> str:
@@ -42,9 +32,9 @@ def get_num_threads() -> int:
     text = os.environ.get(_VARIABLE, "").strip()
     if not text:
         return machine.processors()
-    if not text.isdigit():
-        raise InvalidArgumentError(f"{_VARIABLE} must be a number from 1 to {_MOST}, got {text!r}")
-    return _checked(_VARIABLE, int(text))
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= _MOST):
+        raise InvalidArgumentError(f"{_VARIABLE} must be a number from 1 to {_MOST}, got {text[:60]!r}")
+    return int(text)
 
 
 def set_num_threads(count: int | None) -> None:
@@ -56,4 +46,4 @@ def set_num_threads(count: int | None) -> None:
     >>> set_num_threads(None)
     """
     global _chosen
-    _chosen = None if count is None else _checked("count", count)
+    _chosen = None if count is None else arguments.integer("count", count, least=1, most=_MOST)

@@ -7,14 +7,15 @@ table.
 
 from __future__ import annotations
 
-import itertools
-import operator
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from poolgrad.errors import InvalidArgumentError
 
 Padding = str | tuple[int, int]
+
+_MOST_CUT = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +67,10 @@ def _pads(size: int, window: int, stride: int, padding: Padding) -> tuple[int, i
     return needed // 2, needed - needed // 2
 
 
-def make_axis(name: str, size: int, window: int, stride: int, padding: Padding, dilation: int = 1) -> Axis:
-    """The windows of an axis; ``name`` is what an error calls it.
+def make_axis(
+    name: str, size: int, window: int, stride: int, padding: Padding, dilation: int = 1, *, window_name: str = "window"
+) -> Axis:
+    """The windows of an axis; ``name`` and ``window_name`` are what an error calls it and its window.
 
     >>> make_axis("height", size=5, window=3, stride=2, padding="same")
     Axis(size=5, outputs=3, window=3, stride=2, pad=1, dilation=1, starts=(), stops=())
@@ -77,30 +80,45 @@ def make_axis(name: str, size: int, window: int, stride: int, padding: Padding, 
     outputs = _truncated(size + before + after - reach + stride, stride) if padding != "same" else -(-size // stride)
     if outputs < 0:
         raise InvalidArgumentError(
-            f"the window must fit into the input: along {name} it reaches over {reach} cells, got {size} cells"
+            f"{window_name} must fit into the input: along {name} it reaches over {reach} cells, got {size} cells"
             f"{f' and {before} + {after} of padding' if before or after else ''} with stride {stride}"
             f" (computed output size would be negative: {outputs})"
         )
     axis = Axis(size, outputs, window, stride, before, dilation)
-    if outputs and (empty := _first_empty(axis)) is not None:
+    if _has_empty(axis):
         raise InvalidArgumentError(
-            f"every window must hold a cell of the input: along {name} window {empty} lies in the padding alone"
+            f"every window must hold a cell of the input: along {name} one lies in the padding alone"
             f" ({size} cells, padding {before} + {after}, window {window}, dilation {dilation})"
         )
     return axis
 
 
-def _first_empty(axis: Axis) -> int | None:
-    """An output that covers no cell. Without dilation there is none unless the axis itself is empty."""
-    if axis.size == 0:
-        return 0
-    if axis.dilation == 1:
-        return None
-    reach = span(axis.window, axis.dilation)
-    left = range(min(axis.outputs, -(-axis.pad // axis.stride)))
-    first_cut = max(0, -(-(axis.size - reach + axis.pad + 1) // axis.stride))
-    cut = itertools.chain(left, range(first_cut, axis.outputs))
-    return next((output for output in cut if operator.ge(*bounds(axis, output))), None)
+def _has_empty(axis: Axis) -> bool:
+    """Does some output cover no cell? Only windows that begin in the padding can, by stepping over a short axis."""
+    if axis.size == 0 or axis.size >= axis.dilation:
+        return axis.size == 0 and axis.outputs > 0
+    left = min(axis.outputs, -(-axis.pad // axis.stride))
+    # Such a window's first cell inside is (o * stride - pad) modulo dilation: count those at or beyond the axis' end.
+    lift = -(-axis.pad // axis.dilation) * axis.dilation - axis.pad
+    beyond = _floor_sum(left, axis.dilation, axis.stride, lift + axis.dilation - axis.size)
+    return beyond > _floor_sum(left, axis.dilation, axis.stride, lift)
+
+
+def _floor_sum(count: int, divisor: int, step: int, start: int) -> int:
+    """The sum of (step * i + start) // divisor for i < count, by Euclid's algorithm.
+
+    >>> _floor_sum(4, 10, 6, 3) == sum((6 * i + 3) // 10 for i in range(4))
+    True
+    """
+    total = 0
+    while count:
+        total += count * (count - 1) // 2 * (step // divisor) + count * (start // divisor)
+        step, start = step % divisor, start % divisor
+        reach = step * count + start
+        count, start, step, divisor = reach // divisor, reach % divisor, divisor, step
+        if not divisor:
+            break
+    return total
 
 
 def bounds(axis: Axis, output: int) -> tuple[int, int]:
@@ -116,6 +134,25 @@ def bounds(axis: Axis, output: int) -> tuple[int, int]:
     skipped = -(origin // axis.dilation) if origin < 0 else 0
     start = origin + skipped * axis.dilation
     return start, min(origin + span(axis.window, axis.dilation), axis.size)
+
+
+def common_cells(axis: Axis) -> int:
+    """The least common multiple of the cells of an axis' windows; 0 where so many are cut by an edge that it is vast.
+
+    >>> common_cells(make_axis("width", size=5, window=3, stride=1, padding="same"))
+    6
+    """
+    if axis.starts:
+        return math.lcm(*{stop - start for start, stop in zip(axis.starts, axis.stops, strict=True)})
+    left = min(axis.outputs, max(0, -(-axis.pad // axis.stride)))
+    right = max(left, -(-(axis.size - span(axis.window, axis.dilation) + axis.pad + 1) // axis.stride))
+    if left + max(0, axis.outputs - right) > _MOST_CUT:
+        return 0
+    common = axis.window if left < min(right, axis.outputs) else 1
+    for output in (*range(left), *range(right, axis.outputs)):
+        start, stop = bounds(axis, output)
+        common = math.lcm(common, -(-(stop - start) // axis.dilation))
+    return common
 
 
 def from_sequence(size: int, sequence: Sequence[int], overlapping: bool) -> Axis:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import ml_dtypes
@@ -112,6 +113,13 @@ def summed(terms: Array) -> Array:
     return total
 
 
+def common_part(*axes: list[list[int]]) -> float:
+    """The common multiple of all windows' cells, scaled by a power of two to more than a half and at most one."""
+    common = math.prod(math.lcm(*(len(held) for held in axis)) for axis in axes)
+    common = common if common <= 2**53 else 1
+    return common / 2 ** (common - 1).bit_length()
+
+
 WIDER = {np.float16: np.float32, ml_dtypes.bfloat16: np.float32, np.float32: np.float64}
 
 
@@ -122,6 +130,7 @@ def test_order_of_summation(dtype: Any, geometry: Geometry, seed: int) -> None:
     rng = np.random.default_rng(seed)
     x, g = (rng.standard_normal(shape).astype(dtype) for shape in (geometry.shape, geometry.output_shape))
     d_axis, h_axis, w_axis = axes_of(geometry)
+    common = common_part(d_axis, h_axis, w_axis)
     source, mean = np.moveaxis(volume(x), 0, -2).astype(wide), np.zeros(volume(g).shape, dtype)
     shares = np.zeros((len(d_axis), len(h_axis), len(w_axis), *source.shape[3:]), wide)
     for i, d in enumerate(d_axis):
@@ -129,12 +138,13 @@ def test_order_of_summation(dtype: Any, geometry: Geometry, seed: int) -> None:
             for k, w in enumerate(w_axis):
                 count = wide(len(d) * len(h) * len(w))
                 mean[:, i, j, k] = (summed(source[np.ix_(d, h, w)]) / count).astype(dtype)
-                shares[i, j, k] = volume(g)[:, i, j, k].astype(wide) * (wide(1) / count)
+                parts = wide(common / float(count))
+                shares[i, j, k] = volume(g)[:, i, j, k].astype(wide) * parts
     assert same_bits(poolgrad.avg_pool(x, **geometry.keywords), mean.reshape(g.shape))
     spread = np.zeros(volume(x).shape, dtype)
     for place in np.ndindex(*spread.shape[1:4]):
         over = [
             [o for o, held in enumerate(axis) if c in held] for axis, c in zip(axes_of(geometry), place, strict=True)
         ]
-        spread[(slice(None), *place)] = summed(shares[np.ix_(*over)]).astype(dtype)
+        spread[(slice(None), *place)] = (summed(shares[np.ix_(*over)]) * wide(1 / common)).astype(dtype)
     assert same_bits(poolgrad.avg_pool_grad(g, x.shape, **geometry.keywords), spread.reshape(x.shape))

@@ -71,11 +71,7 @@ PLAIN: dict[str, Arguments] = {
     "max_unpool_grad": {"grad": ramp(*PLANE), "argmax": ramp(*HALVED, dtype="int64")},
     "fractional_avg_pool": {"x": ramp(*PLANE), "ratio": 2.0, "seed": 1},
     "fractional_max_pool": {"x": ramp(*PLANE), "ratio": 2.0, "seed": 1},
-    "fractional_avg_pool_grad": {
-        "grad": ramp(*HALVED),
-        "input_shape": PLANE,
-        "sequences": ([0, 2, 4], [0, 2, 4]),
-    },
+    "fractional_avg_pool_grad": {"grad": ramp(*HALVED), "input_shape": PLANE, "sequences": ([0, 2, 4], [0, 2, 4])},
     "fractional_max_pool_grad": {"grad": ramp(*HALVED), "x": ramp(*PLANE), "sequences": ([0, 2, 4], [0, 2, 4])},
     "fractional_max_pool_grad_grad": {"grad": ramp(*PLANE), "x": ramp(*PLANE), "sequences": ([0, 2, 4], [0, 2, 4])},
     "pooling_sequence": {"size": 10, "outputs": 6, "seed": (1, 2)},
@@ -100,6 +96,7 @@ WITH_EXPLICIT = ["MaxPool", "MaxPoolGrad", "MaxPoolGradGrad"]
 WITH_FORMAT = [name for name in WITH_KSIZE if "Argmax" not in name]
 WITH_WINDOW = [name for name, given in (PLAIN | OTHERWISE).items() if "window" in given]
 WITH_LAYOUT = [name for name in PLAIN if name != "pooling_sequence"]
+WITH_OUT = [name for name in (*PLAIN, *OTHERWISE) if name != "pooling_sequence"]
 ARRAYS = {name: [key for key, value in given.items() if isinstance(value, np.ndarray)] for name, given in GOOD.items()}
 
 

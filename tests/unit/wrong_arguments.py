@@ -13,14 +13,9 @@ import numpy as np
 from poolgrad import InvalidArgumentError, UnsupportedError
 
 from .good_calls import (
-    ARRAYS,
     GOOD,
-    HALVED,
-    OTHERWISE,
-    PLAIN,
     PLANE,
     RAW,
-    VOLUME,
     WITH_ARRAY_KSIZE,
     WITH_EXPLICIT,
     WITH_FORMAT,
@@ -109,7 +104,7 @@ def _kernel_sizes(name: str) -> Iterator[Wrong]:
         for case, value, error, says in [*counted, *NOT_A_LIST, *arrays]:
             yield Wrong(name, case, {argument: value}, error, (argument, *says))
         for case, value, error, says in NOT_INTEGERS + BAD_SIZES:
-            yield Wrong(name, case, {argument: [1, value, *good[2:]]}, error, (argument, *says))
+            yield Wrong(name, f"{case}-in-it", {argument: [1, value, *good[2:]]}, error, (argument, *says))
 
 
 def _channels(name: str) -> Iterator[Wrong]:
@@ -163,7 +158,12 @@ def _words() -> Iterator[Wrong]:
             yield Wrong(name, case, {"data_format": value}, error, ("data_format", *says))
     for name in WITH_LAYOUT:
         rows = [
-            ("upper-case", "CHANNELS_LAST", InvalidArgumentError, ("'channels_first'", "did you mean 'channels_last'?")),
+            (
+                "upper-case",
+                "CHANNELS_LAST",
+                InvalidArgumentError,
+                ("'channels_first'", "did you mean 'channels_last'?"),
+            ),
             ("unknown", "NHWC", InvalidArgumentError, ("'channels_last', 'channels_first'", "got 'NHWC'")),
             ("none", None, TypeError, ("'channels_last', 'channels_first'", "None")),
         ]
@@ -200,7 +200,11 @@ FLAGS = {
 def _flags() -> Iterator[Wrong]:
     for name, arguments in FLAGS.items():
         for argument in arguments:
-            for case, value, shown in (("number", 1, "1 (int)"), ("text", "True", "'True' (str)"), ("none", None, "None")):
+            for case, value, shown in (
+                ("number", 1, "1 (int)"),
+                ("text", "True", "'True' (str)"),
+                ("none", None, "None"),
+            ):
                 yield Wrong(name, case, {argument: value}, TypeError, (argument, "True or False", shown))
 
 
@@ -249,7 +253,7 @@ def _shapes() -> Iterator[Wrong]:
         for case, value, error, says in NOT_A_LIST:
             yield Wrong(name, case, {argument: value}, error, (argument, *says))
         for case, value, error, says in NOT_INTEGERS:
-            yield Wrong(name, case, {argument: [2, value, *good[2:]]}, error, (argument, *says))
+            yield Wrong(name, f"{case}-in-it", {argument: [2, value, *good[2:]]}, error, (argument, *says))
         rows: list[Row] = [
             ("negative", [2, -4, *good[2:]], InvalidArgumentError, ("at least", "got -4")),
             ("too-large", [2, 2**63, *good[2:]], InvalidArgumentError, (str(INT64), str(2**63))),
@@ -288,7 +292,7 @@ def _windows() -> Iterator[Wrong]:
         ("vector", np.array([2, 2]), TypeError, ("int64 array of shape (2,)",)),
         ("pair-with-zero", (2, 0), InvalidArgumentError, ("at least 1", "got 0")),
         ("pair-with-fraction", (2, 2.5), TypeError, ("2.5 (float)",)),
-        ("nested", [[2, 2]], InvalidArgumentError, ("2 entries", "[[2, 2]]")),
+        ("nested", [[2, 2]], TypeError, ("2 integers", "[2, 2] (list)")),
     ]
     pads: list[Row] = [
         ("upper-case", "SAME", InvalidArgumentError, ("'valid', 'same'", "got 'SAME'", "did you mean 'same'?")),
@@ -313,14 +317,14 @@ def _windows() -> Iterator[Wrong]:
             yield Wrong(name, "none", {argument: None}, TypeError, (argument, "None"))
         for case, value, error, says in pads:
             yield Wrong(name, case, {"padding": value}, error, ("padding", *says))
-        tall = ("the window must fit", "axis 1", "7 cells", "got 4")
+        tall = ("window must fit", "axis 1", "7 cells", "got 4")
         yield Wrong(name, "too-tall", {"window": (7, 2), "stride": 1}, InvalidArgumentError, tall)
-        apart = {"window": 2, "stride": 1, "dilation": 4, "padding": [(2, 2), (2, 2)]}
-        yield Wrong(name, "all-padding", apart, InvalidArgumentError, ("window", "padding alone", "dilation 4"))
+        apart = {"window": 2, "stride": 1, "dilation": 5, "padding": [(2, 2), (2, 2)]}
+        yield Wrong(name, "all-padding", apart, InvalidArgumentError, ("window", "padding alone", "dilation 5"))
     for name in WITH_KSIZE:
         tall = RAW[name]["ksize"][:]
         tall[1] = 7
-        says = ("window must fit", "depth" if "3D" in name else "height", "7 cells", "got 4", "output size", "negative")
+        says = ("ksize must fit", "depth" if "3D" in name else "height", "7 cells", "got 4", "output size", "negative")
         yield Wrong(name, "too-tall", {"ksize": tall, "strides": [1] * len(tall)}, InvalidArgumentError, says)
 
 
@@ -333,6 +337,3 @@ def sizes_and_words() -> Iterator[Wrong]:
     yield from _explicit_paddings()
     yield from _shapes()
     yield from _windows()
-
-
-__all__ = ["ARRAYS", "HALVED", "INT64", "OTHERWISE", "PLAIN", "VOLUME", "Wrong", "sizes_and_words"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -25,8 +26,12 @@ def inspect(name: str, array: Array) -> ArrayInfo:
     """Shape and dtype of an array. A masked one is refused: its mask would be lost."""
     if isinstance(array, np.ma.MaskedArray):
         raise TypeError(f"{name} must be a plain array, got a masked one: fill it first, with {name}.filled(value)")
-    text = str(array.dtype) if array.dtype.fields is None else f"the structured dtype {array.dtype}"
-    return ArrayInfo(name, array.shape, name_of(array.dtype), text)
+    return ArrayInfo(name, array.shape, name_of(array.dtype), _text_of(array.dtype))
+
+
+@functools.lru_cache(maxsize=256)
+def _text_of(dtype: np.dtype) -> str:
+    return str(dtype) if dtype.fields is None else f"the structured dtype {dtype}"
 
 
 def _plain(array: Array) -> Array:
@@ -41,7 +46,7 @@ def _plain(array: Array) -> Array:
 
 def _buffer(array: Array) -> Array:
     # The buffer protocol has no bfloat16.
-    return array.view(np.uint16) if array.dtype.name == "bfloat16" else array
+    return array.view(np.uint16) if name_of(array.dtype) == "bfloat16" else array
 
 
 def _allocate(shape: Shape, dtype: np.dtype) -> Array:
@@ -62,7 +67,8 @@ def _checked_out(name: str, out: object, shape: Shape, dtype: np.dtype, inputs: 
             f"{name} must have shape {list(shape)} and dtype {dtype}, got {list(out.shape)} and {out.dtype}"
         )
     if not (out.flags.c_contiguous and out.flags.aligned and out.flags.writeable):
-        raise InvalidArgumentError(f"{name} must be writable, aligned and C-contiguous")
+        came = f"strides {out.strides}" if out.flags.writeable else "a read-only array"
+        raise InvalidArgumentError(f"{name} must be writable, aligned and C-contiguous, got {came}")
     for given, array in inputs.items():
         if np.may_share_memory(out, array):
             raise InvalidArgumentError(f"{name} must not share memory with {given}")
@@ -79,9 +85,8 @@ def _outs(
     if not indexed:
         return _checked_out("out", out, shape, dtype, inputs), None
     if not (isinstance(out, tuple) and len(out) == 2):
-        raise TypeError(
-            f"out must be a pair of arrays, one for the values and one for the index, got {type(out).__name__}"
-        )
+        came = f"a tuple of {len(out)}" if isinstance(out, tuple) else type(out).__name__
+        raise TypeError(f"out must be a pair of arrays, one for the values and one for the index, got {came}")
     values = _checked_out("out[0]", out[0], shape, dtype, inputs)
     return values, _checked_out("out[1]", out[1], shape, index_dtype, {**inputs, "out[0]": values})
 
@@ -104,11 +109,14 @@ def _explain(plan: Plan, arrays: Mapping[str, Array], names: Mapping[str, str], 
     if plan.verify:
         return (
             f"{names['reference']} must hold the maxima of {names['input']}, got {arrays['reference'][where]}"
-            f" at {place} where the first maximum is another"
+            f" at {place}, which is not the maximum of its cell"
         )
     name, value = names["index"], int(arrays["index"][where])
     if plan.selector == "offset":
         return f"{name} must name cells of their windows inside the input, got {value} at {place}"
-    limit = plan.index_map[3]
-    wanted = f"from 0 to {limit - 1}" if limit >= 0 else f"inside an input of {math.prod(plan.input_shape)} elements"
-    return f"{name} must have entries {wanted}, got {value} at {place}"
+    before, _, _, limit = plan.index_map
+    first, last = 0, limit - 1
+    if limit < 0:
+        first = -before * int(where[0])
+        last = first + math.prod(plan.input_shape) - 1
+    return f"{name} must have entries from {first} to {last} there, got {value} at {place}"

@@ -45,6 +45,7 @@ def _problem(plan: Plan) -> _core.Problem:
         outer=plan.outer,
         inner=plan.inner,
         index=plan.index_map,
+        common_count=plan.common_count,
         last_axis_slowest=plan.last_axis_slowest,
         infinite_floor=plan.infinite_floor,
         verify=plan.verify,

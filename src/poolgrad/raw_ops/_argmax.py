@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,13 +25,12 @@ class MaxPoolWithArgmaxOutput(NamedTuple):
 
 
 def _index_dtype(Targmax: object) -> str:
-    try:
-        name = name_of(np.dtype(Targmax))  # type: ignore[call-overload]
-    except TypeError:
-        name = None
-    if Targmax is None or name not in INDICES:
-        raise InvalidArgumentError(f"Targmax must be int32 or int64, got {arguments.describe(Targmax)}")
-    return name
+    if isinstance(Targmax, str | type | np.dtype):
+        with contextlib.suppress(TypeError, ValueError, SyntaxError):
+            name = name_of(np.dtype(Targmax))
+            if name in INDICES:
+                return name
+    raise InvalidArgumentError(f"Targmax must be int32 or int64, got {arguments.describe(Targmax)}")
 
 
 def _argmax_moved(spec: Spec, value: Array, grad: Array, argmax: Array, a: Attributes, batch: object) -> Array:
@@ -52,6 +52,7 @@ def _argmax_moved(spec: Spec, value: Array, grad: Array, argmax: Array, a: Attri
 @op("maximum", "first_max", dtypes=REALS, inputs=("input",), outputs=("output", "argmax"))
 def MaxPoolWithArgmax(
     spec: Spec,
+    /,
     *,
     input: Array,
     ksize: Any,
@@ -82,6 +83,7 @@ def MaxPoolWithArgmax(
 @op("route", "given", dtypes=REALS, inputs=("input", "grad", "argmax"))
 def MaxPoolGradWithArgmax(
     spec: Spec,
+    /,
     *,
     input: Array,
     grad: Array,
@@ -109,6 +111,7 @@ def MaxPoolGradWithArgmax(
 @op("pick", "given", dtypes=REALS, inputs=("input", "grad", "argmax"))
 def MaxPoolGradGradWithArgmax(
     spec: Spec,
+    /,
     *,
     input: Array,
     grad: Array,

@@ -50,6 +50,7 @@ def AvgPool(
 @op("spread", dtypes=FLOATS, inputs=("orig_input_shape", "grad"))
 def AvgPoolGrad(
     spec: Spec,
+    /,
     *,
     orig_input_shape: Any,
     grad: Array,
@@ -87,6 +88,7 @@ def AvgPool3D(
 @op("spread", spatial=3, dtypes=FLOATS, inputs=("orig_input_shape", "grad"))
 def AvgPool3DGrad(
     spec: Spec,
+    /,
     *,
     orig_input_shape: Any,
     grad: Array,

@@ -88,6 +88,7 @@ def _fractional_grad_borders(shape: Shape, output_shape: Shape, rows: object, co
 @op("mean", dtypes=FRACTIONAL, inputs=("value",), outputs=("output", "row_pooling_sequence", "col_pooling_sequence"))
 def FractionalAvgPool(
     spec: Spec,
+    /,
     *,
     value: Array,
     pooling_ratio: Any,
@@ -113,6 +114,7 @@ def FractionalAvgPool(
 @op("spread", dtypes=FRACTIONAL, inputs=("orig_input_tensor_shape", "out_backprop"))
 def FractionalAvgPoolGrad(
     spec: Spec,
+    /,
     *,
     orig_input_tensor_shape: Any,
     out_backprop: Array,
@@ -152,6 +154,7 @@ def FractionalAvgPoolGrad(
 )
 def FractionalMaxPool(
     spec: Spec,
+    /,
     *,
     value: Array,
     pooling_ratio: Any,
@@ -177,6 +180,7 @@ def FractionalMaxPool(
 @op("route", "first_max", dtypes=REALS, inputs=("orig_input", "orig_output", "out_backprop"))
 def FractionalMaxPoolGrad(
     spec: Spec,
+    /,
     *,
     orig_input: Array,
     orig_output: Array,

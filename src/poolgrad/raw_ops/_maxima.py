@@ -45,6 +45,7 @@ def _maximum_grad(spec: Spec, orig_input: Array, orig_output: Array, grad: Array
 @op("maximum", "floor", dtypes=REALS, inputs=("input",))
 def MaxPool(
     spec: Spec,
+    /,
     *,
     input: Array,
     ksize: Any,
@@ -83,6 +84,7 @@ def MaxPoolV2(
 @op("route", "first_max", dtypes=REALS, inputs=("orig_input", "orig_output", "grad"))
 def MaxPoolGrad(
     spec: Spec,
+    /,
     *,
     orig_input: Array,
     orig_output: Array,
@@ -111,6 +113,7 @@ def MaxPoolGrad(
 @op("route", "first_max", dtypes=REALS, inputs=("orig_input", "orig_output", "grad"))
 def MaxPoolGradV2(
     spec: Spec,
+    /,
     *,
     orig_input: Array,
     orig_output: Array,
@@ -138,6 +141,7 @@ def MaxPoolGradV2(
 @op("pick", "first_equal", dtypes=REALS, inputs=("orig_input", "orig_output", "grad"))
 def MaxPoolGradGrad(
     spec: Spec,
+    /,
     *,
     orig_input: Array,
     orig_output: Array,
@@ -168,6 +172,7 @@ def MaxPoolGradGrad(
 @op("pick", "first_equal", dtypes=REALS, inputs=("orig_input", "orig_output", "grad"))
 def MaxPoolGradGradV2(
     spec: Spec,
+    /,
     *,
     orig_input: Array,
     orig_output: Array,
@@ -209,6 +214,7 @@ def MaxPool3D(
 @op("route", "all_near", spatial=3, dtypes=REALS, inputs=("orig_input", "orig_output", "grad"))
 def MaxPool3DGrad(
     spec: Spec,
+    /,
     *,
     orig_input: Array,
     orig_output: Array,
@@ -235,6 +241,7 @@ def MaxPool3DGrad(
 @op("pick", "first_equal", spatial=3, dtypes=REALS, inputs=("orig_input", "orig_output", "grad"))
 def MaxPool3DGradGrad(
     spec: Spec,
+    /,
     *,
     orig_input: Array,
     orig_output: Array,

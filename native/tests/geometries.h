@@ -1,0 +1,117 @@
+// Sizes and windows the families are tried on: odd and prime sizes first, each a row.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <list>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "problem.h"
+
+namespace tests {
+
+using poolgrad::Axis;
+using poolgrad::Problem;
+
+// A number that the cells of each window divide: tables have windows of at most four.
+inline std::int64_t common_cells(const Axis& axis) {
+  std::int64_t common = 1;
+  for (std::int64_t k = 1; k <= (axis.starts != nullptr ? 4 : std::min(axis.window, axis.size)); ++k) {
+    common = std::lcm(common, k);
+  }
+  return common;
+}
+
+struct Geometry {
+  std::string name;
+  std::int64_t outer;
+  std::vector<Axis> axes;  // 1 to 3, the last ones of a problem
+  std::int64_t inner;
+
+  Problem problem() const {
+    Problem p;
+    p.outer = outer;
+    p.inner = inner;
+    for (std::size_t a = 0; a < axes.size(); ++a) {
+      p.axis[3 - axes.size() + a] = axes[a];
+      p.common_count *= double(common_cells(axes[a]));
+    }
+    return p;
+  }
+  bool has_table() const {
+    for (const Axis& axis : axes) {
+      if (axis.starts != nullptr) {
+        return true;
+      }
+    }
+    return false;
+  }
+};
+
+// An axis with as many outputs as fit, `pad` cells before it and `after` cells behind it.
+inline Axis axis(std::int64_t size, std::int64_t window, std::int64_t stride, std::int64_t pad = 0,
+                 std::int64_t after = 0, std::int64_t dilation = 1) {
+  const std::int64_t room = size + pad + after - (window - 1) * dilation - 1;
+  return {size, room < 0 ? 0 : room / stride + 1, window, stride, pad, dilation, nullptr, nullptr};
+}
+
+// An axis whose windows stand in a table: steps of 1, 2, 2, 1, 2, ... cells, each window `extra` cells longer than its
+// step.
+inline Axis tabled_axis(std::int64_t size, std::int64_t extra) {
+  static std::list<std::vector<std::int64_t>> tables;
+  std::vector<std::int64_t> starts, stops;
+  for (std::int64_t start = 0, k = 0; start < size; ++k) {
+    const std::int64_t next = start + (k % 3 == 0 ? 1 : 2);
+    starts.push_back(start);
+    stops.push_back(next + extra < size ? next + extra : size);
+    start = next;
+  }
+  Axis made = {size, std::int64_t(starts.size()), 1, 1, 0, 1, nullptr, nullptr};
+  made.starts = tables.emplace_back(starts).data();
+  made.stops = tables.emplace_back(stops).data();
+  return made;
+}
+
+inline std::vector<Geometry> small_geometries() {
+  return {
+      {"line", 3, {axis(13, 3, 2)}, 1},
+      {"line inner 3", 2, {axis(13, 3, 2, 1, 1)}, 3},
+      {"plane inner 70", 2, {axis(5, 2, 2, 0, 1), axis(7, 3, 2, 1, 1)}, 70},
+      {"wide rows", 1, {axis(5, 3, 1, 1, 1), axis(139, 5, 1, 2, 2)}, 1},
+      {"gaps between windows", 2, {axis(7, 2, 3), axis(211, 2, 3, 1, 1)}, 1},
+      {"volume", 2, {axis(5, 2, 1, 1, 0), axis(7, 3, 2, 1, 1), axis(11, 3, 1, 1, 1)}, 1},
+      {"volume inner 3, dilated", 1, {axis(7, 2, 1, 0, 0, 2), axis(5, 2, 2, 0, 1), axis(11, 3, 1, 2, 1, 3)}, 3},
+      {"dilated rows", 1, {axis(3, 2, 1), axis(71, 3, 2, 2, 2, 2)}, 1},
+      {"table", 2, {tabled_axis(7, 1), tabled_axis(11, 1)}, 1},
+      {"table inner 3", 1, {tabled_axis(5, 0), tabled_axis(7, 1)}, 3},
+      {"window beyond the axis", 2, {axis(3, 7, 1, 3, 3), axis(5, 11, 1, 5, 5)}, 3},
+      {"shifted to the right", 1, {axis(17, 2, 5, -1, -1)}, 1},
+      {"one cell", 1, {axis(1, 1, 1)}, 1},
+      {"no outer", 0, {axis(5, 3, 1)}, 3},
+      {"no inner", 2, {axis(5, 3, 1), axis(5, 3, 1)}, 0},
+      {"no outputs", 2, {axis(5, 3, 1), axis(2, 3, 1)}, 3},
+      {"no cells", 2, {axis(0, 3, 1), axis(5, 3, 1)}, 1},
+  };
+}
+
+// A window of more than 2^32 cells, nearly all of them in the padding: places need 64 bits.
+inline Geometry huge_window() {
+  return {"huge window", 1, {axis(3, 70001, 2, 70000, 3), axis(5, 70001, 7, 70000, 9)}, 3};
+}
+
+// Enough work for several threads, and rows that tiles cut.
+inline Geometry shared_work() { return {"cut rows", 1, {axis(7, 3, 2, 1, 1), axis(67, 5, 1, 2, 2)}, 70}; }
+
+inline std::vector<Geometry> large_geometries() {
+  return {
+      {"long line", 1, {axis(40009, 17, 2, 8, 8)}, 1},
+      {"cut inner", 1, {axis(5, 3, 1, 1, 1), axis(29, 3, 1)}, 300},
+      {"cut volume", 2, {axis(7, 2, 1, 1, 0), axis(13, 3, 1, 2, 2, 2), axis(101, 3, 2, 1, 1)}, 1},
+      {"cut table", 1, {tabled_axis(37, 1), tabled_axis(211, 1)}, 37},
+      {"windows apart", 5, {axis(101, 3, 3), axis(541, 2, 2)}, 1},
+  };
+}
+
+}  // namespace tests
