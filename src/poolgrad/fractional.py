@@ -14,9 +14,9 @@ import numpy as np
 from poolgrad import arguments, dispatch, philox
 from poolgrad.dtypes import FRACTIONAL, REALS
 from poolgrad.errors import InvalidArgumentError
-from poolgrad.functional import _SELECTORS, Array, _input_shape, named, spatial_axes
-from poolgrad.plan import Folded, Shape, fold, make
-from poolgrad.windows import from_sequence
+from poolgrad.functional import SELECTORS, Array, named, read_input_shape, spatial_axes
+from poolgrad.plan import Shape, fold_sequences, make
+from poolgrad.windows import fractional_outputs
 
 Seed = int | tuple[int, int] | None
 
@@ -74,8 +74,7 @@ def _drawn(
     for size, number in zip(shape[first : first + axes], ratios, strict=True):
         if size < number:
             raise InvalidArgumentError(f"ratio must not be larger than the input's {size} cells, got {number}")
-        outputs = int(np.floor(np.float32(size) / np.float32(number)))
-        borders.append(philox.sequence(size, outputs, pattern, generator))
+        borders.append(philox.sequence(size, fractional_outputs(size, number), pattern, generator))
     return borders
 
 
@@ -88,11 +87,6 @@ def _given(shape: Shape, first: int, axes: int, sequences: object, outputs: Shap
         arguments.sequence(f"sequences[{k}]", value, outputs[first + k] if outputs else None, shape[first + k])
         for k, value in enumerate(sequences)
     ]
-
-
-def _cells(shape: Shape, first: int, borders: list[tuple[int, ...]], overlapping: object) -> Folded:
-    share = arguments.flag("overlapping", overlapping)
-    return fold(shape, first, tuple(from_sequence(shape[first + k], b, share) for k, b in enumerate(borders)))
 
 
 def _pooled(
@@ -118,7 +112,9 @@ def _pooled(
         borders = _drawn(info.shape, first, axes, ratio, pseudo_random, seed)
     else:
         borders = _given(info.shape, first, axes, sequences, None)
-    plan = make(family, selector, dtype, _cells(info.shape, first, borders, overlapping))
+    plan = make(
+        family, selector, dtype, fold_sequences(info.shape, first, borders, arguments.flag("overlapping", overlapping))
+    )
     output = dispatch.execute(plan, {"input": x}, {"input": "x"}, out)
     return FractionalPool(output, tuple(np.array(b, np.int64) for b in borders))
 
@@ -203,10 +199,11 @@ def fractional_avg_pool_grad(
     """
     info = dispatch.inspect("grad", grad)
     dtype = dispatch.checked_dtype(info, FRACTIONAL)
-    shape = _input_shape(input_shape)
+    shape = read_input_shape(input_shape)
     first, axes = spatial_axes("input_shape", shape, layout)
     _same_rank(info.shape, shape)
-    folded = _cells(shape, first, _given(shape, first, axes, sequences, info.shape), overlapping)
+    borders = _given(shape, first, axes, sequences, info.shape)
+    folded = fold_sequences(shape, first, borders, arguments.flag("overlapping", overlapping))
     dispatch.checked_like(info, folded.output_shape, dtype, "the result")
     return dispatch.execute(make("spread", "none", dtype, folded), {"data": grad}, {"data": "grad"}, out)
 
@@ -219,13 +216,14 @@ def _same_rank(grad: Shape, shape: Shape) -> None:
 def _selected(
     family: str, grad: Array, x: Array, sequences: object, overlapping: object, ties: object, layout: object, out: Any
 ) -> Array:
-    selector = _SELECTORS[arguments.choice("ties", ties, tuple(_SELECTORS))]
+    selector = SELECTORS[arguments.choice("ties", ties, tuple(SELECTORS))]
     info, given = dispatch.inspect("x", x), dispatch.inspect("grad", grad)
     dtype = dispatch.checked_dtype(info, REALS)
     first, axes = spatial_axes("x", info.shape, layout)
     _same_rank(given.shape, info.shape)
     outputs = given.shape if family == "route" else None
-    folded = _cells(info.shape, first, _given(info.shape, first, axes, sequences, outputs), overlapping)
+    borders = _given(info.shape, first, axes, sequences, outputs)
+    folded = fold_sequences(info.shape, first, borders, arguments.flag("overlapping", overlapping))
     dispatch.checked_like(given, folded.output_shape if family == "route" else info.shape, dtype, "x")
     plan = make(family, selector, dtype, folded)
     return dispatch.execute(plan, {"data": grad, "input": x}, {"data": "grad", "input": "x"}, out)

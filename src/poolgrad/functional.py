@@ -26,7 +26,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 LAYOUTS = ("channels_last", "channels_first")
-_SELECTORS = {"first": "first_nan", "all": "all_equal"}
+SELECTORS = {"first": "first_nan", "all": "all_equal"}
 
 
 class MaxPoolOffsets(NamedTuple):
@@ -101,7 +101,8 @@ def _folded(
     return folded, windows
 
 
-def _input_shape(value: object) -> Shape:
+def read_input_shape(value: object) -> Shape:
+    """The shape of the array that was pooled, as a caller gives it."""
     return arguments.integers("input_shape", value, least=0, most=arguments.INT64_MAX, arrays=True)
 
 
@@ -171,7 +172,7 @@ def avg_pool_grad(
     """
     info = dispatch.inspect("grad", grad)
     dtype = dispatch.checked_dtype(info, FLOATS)
-    folded, _ = _folded("input_shape", _input_shape(input_shape), (window, stride, padding, dilation, layout))
+    folded, _ = _folded("input_shape", read_input_shape(input_shape), (window, stride, padding, dilation, layout))
     dispatch.checked_like(info, folded.output_shape, dtype, "the result")
     return dispatch.execute(make("spread", "none", dtype, folded), {"data": grad}, {"data": "grad"}, out)
 
@@ -231,7 +232,7 @@ def _selected(
     out: Array | None,
 ) -> Array:
     """max_pool_grad and its adjoint: the selector comes from the input or from saved offsets."""
-    selector = _SELECTORS[arguments.choice("ties", ties, tuple(_SELECTORS))]
+    selector = SELECTORS[arguments.choice("ties", ties, tuple(SELECTORS))]
     info = dispatch.inspect("grad", grad)
     dtype = dispatch.checked_dtype(info, REALS)
     arrays, names = {"data": grad}, {"data": "grad"}
@@ -249,7 +250,7 @@ def _selected(
             raise InvalidArgumentError(f"ties must be 'first' with offsets: they name one winner, got {ties!r}")
         if input_shape is None:
             raise TypeError("input_shape must be given with offsets, got None")
-        shape, selector = _input_shape(input_shape), "offset"
+        shape, selector = read_input_shape(input_shape), "offset"
         arrays["index"], names["index"] = offsets, "offsets"
     folded, windows = _folded("x" if offsets is None else "input_shape", shape, geometry)
     plan = make(family, selector, dtype, folded)
@@ -368,7 +369,7 @@ def max_unpool(
     """
     info = dispatch.inspect("values", values)
     dtype = dispatch.checked_dtype(info, REALS)
-    plan = _unpool_plan("route", "input_shape", argmax, _input_shape(input_shape), layout, dtype)
+    plan = _unpool_plan("route", "input_shape", argmax, read_input_shape(input_shape), layout, dtype)
     dispatch.checked_like(info, plan.output_shape, dtype, "the result")
     return dispatch.execute(plan, {"data": values, "index": argmax}, {"data": "values", "index": "argmax"}, out)
 

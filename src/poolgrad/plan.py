@@ -7,11 +7,12 @@ folds them into outer, and a spatial axis that is not pooled folds into its neig
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from poolgrad.dtypes import smallest_unsigned
 from poolgrad.errors import InvalidArgumentError
-from poolgrad.windows import Axis, common_cells
+from poolgrad.windows import Axis, common_cells, from_sequence
 
 Shape = tuple[int, ...]
 
@@ -85,6 +86,11 @@ def fold(shape: Shape, first: int, axes: tuple[Axis, ...], *, numbered: bool = F
     one = Axis(1, 1)
     three = (one, one, one, *axes)[-3:]
     return Folded(shape, output_shape, outer, (three[0], three[1], three[2]), inner)
+
+
+def fold_sequences(shape: Shape, first: int, borders: Sequence[Sequence[int]], overlapping: bool) -> Folded:
+    """Fold a shape whose axes ``first, ...`` are cut into cells at these borders, as fractional pooling does."""
+    return fold(shape, first, tuple(from_sequence(shape[first + k], b, overlapping) for k, b in enumerate(borders)))
 
 
 def flat(input_shape: Shape, output_shape: Shape, first: int, spatial: int) -> Folded:

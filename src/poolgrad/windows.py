@@ -11,6 +11,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from poolgrad.errors import InvalidArgumentError
 
 Padding = str | tuple[int, int]
@@ -153,6 +155,15 @@ def common_cells(axis: Axis) -> int:
         start, stop = bounds(axis, output)
         common = math.lcm(common, -(-(stop - start) // axis.dilation))
     return common
+
+
+def fractional_outputs(size: int, ratio: float) -> int:
+    """Outputs of fractional pooling, at least one for a ratio up to the size. TensorFlow divides in float32.
+
+    >>> fractional_outputs(10, 1.5)
+    6
+    """
+    return int(np.floor(np.float32(size) / np.float32(ratio)))
 
 
 def from_sequence(size: int, sequence: Sequence[int], overlapping: bool) -> Axis:

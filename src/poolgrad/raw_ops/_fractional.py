@@ -12,9 +12,9 @@ from poolgrad import arguments, dispatch
 from poolgrad.dtypes import FRACTIONAL, REALS
 from poolgrad.errors import InvalidArgumentError, UnsupportedError
 from poolgrad.philox import Philox, sequence
-from poolgrad.plan import Folded, Shape, checked_size, fold, make
+from poolgrad.plan import Shape, checked_size, fold_sequences, make
 from poolgrad.specs import Spec, op
-from poolgrad.windows import from_sequence
+from poolgrad.windows import fractional_outputs
 
 Array = Any
 
@@ -54,12 +54,7 @@ def _fractional_outputs(name: str, shape: Shape, ratio: tuple[float, ...]) -> tu
             raise InvalidArgumentError(
                 f"pooling_ratio must not be larger than the input, {size} along axis {axis} of {name}, got {number}"
             )
-    # TensorFlow divides in float32.
-    return tuple(int(np.floor(np.float32(n) / np.float32(r))) for n, r in zip(shape[1:3], ratio[1:3], strict=True))
-
-
-def _fractional_folded(shape: Shape, borders: list[tuple[int, ...]], overlapping: bool) -> Folded:
-    return fold(shape, 1, tuple(from_sequence(n, b, overlapping) for n, b in zip(shape[1:3], borders, strict=True)))
+    return tuple(fractional_outputs(n, r) for n, r in zip(shape[1:3], ratio[1:3], strict=True))
 
 
 def _fractional(
@@ -72,7 +67,7 @@ def _fractional(
     outputs = _fractional_outputs(name, info.shape, arguments.ratios("pooling_ratio", pooling_ratio, 4))
     generator = Philox(*seeds)
     borders = [sequence(n, o, pattern, generator) for n, o in zip(info.shape[1:3], outputs, strict=True)]
-    folded = _fractional_folded(info.shape, borders, share)
+    folded = fold_sequences(info.shape, 1, borders, share)
     selector = "none" if spec.family == "mean" else "floor"
     output = dispatch.execute(make(spec.family, selector, dtype, folded), {"input": value}, {"input": name})
     return FractionalPoolOutput(output, np.array(borders[0], np.int64), np.array(borders[1], np.int64))
@@ -140,7 +135,7 @@ def FractionalAvgPoolGrad(
     if len(info.shape) != 4 or 0 in info.shape:
         raise InvalidArgumentError(f"out_backprop must have 4 dimensions, none of them 0, got shape {list(info.shape)}")
     borders = _fractional_grad_borders(shape, info.shape, row_pooling_sequence, col_pooling_sequence)
-    folded = _fractional_folded(shape, borders, arguments.flag("overlapping", overlapping))
+    folded = fold_sequences(shape, 1, borders, arguments.flag("overlapping", overlapping))
     dispatch.checked_like(info, folded.output_shape, dtype, "the result")
     return dispatch.execute(make("spread", "none", dtype, folded), {"data": out_backprop}, {"data": "out_backprop"})
 
@@ -205,7 +200,7 @@ def FractionalMaxPoolGrad(
         if len(shape) != 4 or 0 in shape:
             raise InvalidArgumentError(f"{argument} must have 4 dimensions, none of them 0, got shape {list(shape)}")
     borders = _fractional_grad_borders(info.shape, pooled.shape, row_pooling_sequence, col_pooling_sequence)
-    folded = _fractional_folded(info.shape, borders, arguments.flag("overlapping", overlapping))
+    folded = fold_sequences(info.shape, 1, borders, arguments.flag("overlapping", overlapping))
     dispatch.checked_like(pooled, folded.output_shape, dtype, "orig_input")
     dispatch.checked_like(dispatch.inspect("out_backprop", out_backprop), folded.output_shape, dtype, "orig_input")
     plan = make("route", "first_max", dtype, folded, verify=True)
