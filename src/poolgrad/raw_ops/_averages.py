@@ -35,7 +35,7 @@ def _average_grad(spec: Spec, orig_input_shape: object, grad: Array, a: Attribut
 
 @op("mean", dtypes=FLOATS, inputs=("value",))
 def AvgPool(
-    spec: Spec, *, value: Array, ksize: Any, strides: Any, padding: str, data_format: str = "NHWC", name: Any = None
+    spec: Spec, /, *, value: Array, ksize: Any, strides: Any, padding: str, data_format: str = "NHWC", name: Any = None
 ) -> Array:
     """The average of each window; padding does not count.
 
@@ -73,7 +73,7 @@ def AvgPoolGrad(
 
 @op("mean", spatial=3, dtypes=FLOATS, inputs=("input",))
 def AvgPool3D(
-    spec: Spec, *, input: Array, ksize: Any, strides: Any, padding: str, data_format: str = "NDHWC", name: Any = None
+    spec: Spec, /, *, input: Array, ksize: Any, strides: Any, padding: str, data_format: str = "NDHWC", name: Any = None
 ) -> Array:
     """The average of each window of a volume; padding does not count.
 

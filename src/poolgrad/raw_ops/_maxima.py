@@ -69,7 +69,7 @@ def MaxPool(
 
 @op("maximum", "floor", dtypes=REALS, inputs=("input",))
 def MaxPoolV2(
-    spec: Spec, *, input: Array, ksize: Any, strides: Any, padding: str, data_format: str = "NHWC", name: Any = None
+    spec: Spec, /, *, input: Array, ksize: Any, strides: Any, padding: str, data_format: str = "NHWC", name: Any = None
 ) -> Array:
     """MaxPool with `ksize` and `strides` as arrays, or lists.
 
@@ -199,7 +199,7 @@ def MaxPoolGradGradV2(
 
 @op("maximum", "floor", spatial=3, dtypes=REALS, inputs=("input",))
 def MaxPool3D(
-    spec: Spec, *, input: Array, ksize: Any, strides: Any, padding: str, data_format: str = "NDHWC", name: Any = None
+    spec: Spec, /, *, input: Array, ksize: Any, strides: Any, padding: str, data_format: str = "NDHWC", name: Any = None
 ) -> Array:
     """The largest element of each window of a volume; NaN is ignored, and padding never wins.
 
