@@ -1,13 +1,19 @@
-"""`poolgrad.raw_ops` against recorded TensorFlow results, or the reference where none can be recorded."""
+"""`poolgrad.raw_ops` against recorded TensorFlow results, worked examples, and the reference where none is recorded."""
 
+import contextlib
+from typing import Any
+
+import numpy as np
 import pytest
 
 import poolgrad
+from poolgrad import raw_ops
 
 from .cases import SEED, calls
-from .compare import assert_agrees, channels_first, channels_last, has_layout, our_result
+from .compare import as_tuple, assert_agrees, assert_same_bits, channels_first, channels_last, has_layout, our_result
 from .golden import load
 from .model import Array, Call, Failure
+from .worked import EXAMPLES
 
 RECORDED = list(load())
 REFUSALS = (poolgrad.InvalidArgumentError, poolgrad.UnsupportedError, TypeError)
@@ -35,6 +41,15 @@ def test_channels_first_changes_nothing(call: Call, theirs: tuple[Array, ...]) -
 def test_refused_like_tensorflow(call: Call) -> None:
     with pytest.raises(REFUSALS):
         our_result(call)
+
+
+@pytest.mark.parametrize(("op", "arguments", "expected"), EXAMPLES)
+def test_worked_example(op: str, arguments: dict[str, Any], expected: list[float]) -> None:
+    given = dict(arguments)
+    stock = raw_ops.stock_windows() if given.pop("stock_windows", False) else contextlib.nullcontext()
+    with stock:
+        actual = as_tuple(getattr(raw_ops, op)(**given))[0]
+    assert_same_bits(np.array(expected, actual.dtype), actual.ravel())
 
 
 UNRECORDED = [call for call in calls(SEED) if not call.is_recorded]

@@ -27,7 +27,7 @@ _EXPLICIT: dict[str, Any] = {
     "ksize": REQUIRED,
     "strides": REQUIRED,
     "padding": REQUIRED,
-    "explicit_paddings": (),
+    "explicit_paddings": [],
     "data_format": "NHWC",
 }
 _TRIPLE: dict[str, Any] = {"orig_input": REQUIRED, "orig_output": REQUIRED, "grad": REQUIRED}
@@ -83,7 +83,7 @@ TENSORFLOW: dict[str, dict[str, Any]] = {
 }
 
 # poolgrad's own arguments come after TensorFlow's.
-OURS: dict[str, dict[str, Any]] = {"MaxPoolGradGrad": {"explicit_paddings": ()}}
+OURS: dict[str, dict[str, Any]] = {"MaxPoolGradGrad": {"explicit_paddings": []}}
 
 OUTPUTS = {
     "MaxPoolWithArgmax": ("output", "argmax"),

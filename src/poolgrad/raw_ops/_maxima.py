@@ -51,7 +51,7 @@ def MaxPool(
     ksize: Any,
     strides: Any,
     padding: str,
-    explicit_paddings: Any = (),
+    explicit_paddings: Any = [],
     data_format: str = "NHWC",
     name: Any = None,
 ) -> Array:
@@ -92,7 +92,7 @@ def MaxPoolGrad(
     ksize: Any,
     strides: Any,
     padding: str,
-    explicit_paddings: Any = (),
+    explicit_paddings: Any = [],
     data_format: str = "NHWC",
     name: Any = None,
 ) -> Array:
@@ -150,7 +150,7 @@ def MaxPoolGradGrad(
     strides: Any,
     padding: str,
     data_format: str = "NHWC",
-    explicit_paddings: Any = (),
+    explicit_paddings: Any = [],
     name: Any = None,
 ) -> Array:
     """The gradient of MaxPoolGrad in its `grad`: what `grad` holds where a window first equals `orig_output`, or 0.
