@@ -34,8 +34,17 @@ def force_isa(name: str | None) -> None:
     _forced = name
 
 
-@functools.lru_cache(maxsize=1024)
 def _problem(plan: Plan) -> _core.Problem:
+    # Windows in a table are drawn anew with almost every call: keeping those plans would only fill memory.
+    return _made(plan) if any(axis.starts for axis in plan.axes) else _kept(plan)
+
+
+@functools.lru_cache(maxsize=1024)
+def _kept(plan: Plan) -> _core.Problem:
+    return _made(plan)
+
+
+def _made(plan: Plan) -> _core.Problem:
     problem = _core.Problem(
         family=plan.family,
         selector=plan.selector,
