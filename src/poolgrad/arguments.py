@@ -72,6 +72,13 @@ def integers(
     >>> integers("ksize", [1, 2, 2, 1], length=4, least=1)
     (1, 2, 2, 1)
     """
+    floor = -most - 1 if least is None else least
+    if (
+        isinstance(value, list | tuple)
+        and len(value) == length
+        and all(type(entry) is int and floor <= entry <= most for entry in value)
+    ):
+        return tuple(value)  # the usual case, without a word prepared for an error
     count = "" if length is None else f"{length} "
     wanted = f"a list or tuple of {count}integers{', or an integer array' if arrays else ''}"
     entries = _entries(name, value, wanted, arrays)
@@ -84,7 +91,7 @@ def integers(
     if length is not None and len(numbers) != length:
         raise InvalidArgumentError(f"{name} must have {length} entries, got {len(numbers)}: {name}={describe(value)}")
     for number in numbers:
-        if number > most or number < (-most - 1 if least is None else least):
+        if not floor <= number <= most:
             _check_range(f"{name} must have entries of", number, least, most, f" in {_shown(list(numbers))}")
     return numbers
 

@@ -34,16 +34,17 @@ class Frontend(Protocol):
 
 
 @functools.cache
+def _module(library: str) -> Any:
+    return importlib.import_module(_FRONTENDS[library])
+
+
+@functools.cache
 def _library(kind: type) -> str | None:
     for base in kind.__mro__:
         top = base.__module__.partition(".")[0]
         if top in _FRONTENDS:
-            return top if issubclass(kind, _array_types(top)) else None
+            return top if issubclass(kind, _module(top).ARRAY_TYPES) else None
     return None
-
-
-def _array_types(library: str) -> tuple[type, ...]:
-    return cast("tuple[type, ...]", importlib.import_module(_FRONTENDS[library]).ARRAY_TYPES)
 
 
 def frontend(name: str, array: object) -> Frontend:
@@ -52,7 +53,7 @@ def frontend(name: str, array: object) -> Frontend:
     library = _library(kind)
     if library is None:
         raise TypeError(f"{name} must be an array (of {', '.join(_FRONTENDS)}), got {describe(array)}")
-    return cast(Frontend, importlib.import_module(_FRONTENDS[library]))
+    return cast(Frontend, _module(library))
 
 
 def inspect(name: str, array: object) -> ArrayInfo:

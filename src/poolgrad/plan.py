@@ -6,6 +6,7 @@ folds them into outer, and a spatial axis that is not pooled folds into its neig
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +20,8 @@ Shape = tuple[int, ...]
 _ADJOINT = {"mean": "spread", "spread": "mean", "pick": "route", "route": "pick"}
 _MOST_ELEMENTS = 2**59  # whose bytes still count in 63 bits, whatever the dtype
 _MOST_EXACT = 2**53
+
+_kept_common_cells = functools.lru_cache(maxsize=1024)(common_cells)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +140,7 @@ def make(
 
 def _common_count(axes: tuple[Axis, ...]) -> int:
     """A common multiple of the cells of all windows, or 1 where it would not be exact in a double."""
-    common = math.prod(common_cells(axis) for axis in axes)
+    common = math.prod(common_cells(axis) if axis.starts else _kept_common_cells(axis) for axis in axes)
     return common if 0 < common <= _MOST_EXACT else 1
 
 

@@ -14,9 +14,10 @@ from poolgrad.threads import get_num_threads
 _forced: str | None = None
 
 
-def available_isas() -> list[str]:
+@functools.cache
+def available_isas() -> tuple[str, ...]:
     """Instruction sets of this build that this processor has, best first."""
-    return list(_core.isas())
+    return tuple(_core.isas())
 
 
 def isa() -> str:
