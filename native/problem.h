@@ -69,10 +69,11 @@ struct Problem {
   bool infinite_floor = false;     // floor: windows that touch no padding start from -inf
   bool verify = false;             // the maxima must equal the reference
 
-  std::int64_t input_cells() const { return axis[0].size * axis[1].size * axis[2].size; }
-  std::int64_t output_cells() const { return axis[0].outputs * axis[1].outputs * axis[2].outputs; }
-  std::int64_t input_count() const { return outer * input_cells() * inner; }
-  std::int64_t output_count() const { return outer * output_cells() * inner; }
+  // Not inline: this header is compiled for every instruction set, and the linker would keep any one of the copies.
+  std::int64_t input_cells() const;
+  std::int64_t output_cells() const;
+  std::int64_t input_count() const;
+  std::int64_t output_count() const;
 };
 
 // `input` and `out` of the families: mean, maximum, pick read the input's side and fill the output's; spread and route

@@ -115,6 +115,11 @@ Status run_kernel(Kernel kernel, const Problem& problem, const Buffers& buffers,
 
 }  // namespace
 
+std::int64_t Problem::input_cells() const { return axis[0].size * axis[1].size * axis[2].size; }
+std::int64_t Problem::output_cells() const { return axis[0].outputs * axis[1].outputs * axis[2].outputs; }
+std::int64_t Problem::input_count() const { return outer * input_cells() * inner; }
+std::int64_t Problem::output_count() const { return outer * output_cells() * inner; }
+
 bool has_buffers(const Problem& p, const Buffers& b) {
   const bool selects = p.family == Family::pick || p.family == Family::route;
   const bool by_index = p.selector == Selector::offset || p.selector == Selector::given;

@@ -97,9 +97,10 @@ def integers(
 
 
 def _check_range(must: str, number: int, least: int | None, most: int, where: str = "") -> None:
-    if least is not None and number < least:
-        raise InvalidArgumentError(f"{must} at least {least}, got {_shown(number)}{where}")
-    if number > most or number < -most - 1:
+    floor = -most - 1 if least is None else least
+    if number < floor:
+        raise InvalidArgumentError(f"{must} at least {floor}, got {_shown(number)}{where}")
+    if number > most:
         raise InvalidArgumentError(f"{must} at most {most}, got {_shown(number)}{where}")
 
 
@@ -167,16 +168,6 @@ def flag(name: str, value: object) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be True or False, got {describe(value)}")
     return bool(value)
-
-
-def seed_number(name: str, value: object) -> int:
-    """A seed: an integer of 64 bits."""
-    if not _is_integer(value):
-        raise TypeError(f"{name} must be an integer, got {describe(value)}")
-    number = operator.index(value)  # type: ignore[arg-type]
-    if not -INT64_MAX - 1 <= number <= INT64_MAX:
-        raise InvalidArgumentError(f"{name} must be an integer of 64 bits, got {_shown(number)}")
-    return number
 
 
 def ratios(name: str, value: object, length: int) -> tuple[float, ...]:

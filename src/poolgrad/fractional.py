@@ -36,8 +36,8 @@ def _generator(seed: object) -> philox.Philox:
     if isinstance(seed, tuple):
         if len(seed) != 2:
             raise InvalidArgumentError(f"seed must be None, an integer or a pair of them, got {seed!r}")
-        return philox.Philox(*(arguments.seed_number("seed", part) for part in seed))
-    return philox.Philox(arguments.seed_number("seed", seed), 0)
+        return philox.Philox(*(arguments.integer("seed", part, most=arguments.INT64_MAX) for part in seed))
+    return philox.Philox(arguments.integer("seed", seed, most=arguments.INT64_MAX), 0)
 
 
 @named

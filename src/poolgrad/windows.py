@@ -38,13 +38,6 @@ class Axis:
         """Does each output cover just the cell at its own place?"""
         return self.outputs == self.size and self.window == self.stride == 1 and self.pad == 0 and not self.starts
 
-    @property
-    def most_cells(self) -> int:
-        """Cells of the largest window."""
-        if self.starts:
-            return max(stop - start for start, stop in zip(self.starts, self.stops, strict=True))
-        return min(self.window, self.size)
-
 
 def span(window: int, dilation: int) -> int:
     """Cells from the first to the last of a window.

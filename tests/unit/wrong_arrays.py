@@ -271,8 +271,8 @@ def _ratios() -> Iterator[Wrong]:
 
 def _seeds() -> Iterator[Wrong]:
     numbers: list[Row] = [
-        ("above", 2**63, InvalidArgumentError, ("64 bits", str(2**63))),
-        ("below", -(2**63) - 1, InvalidArgumentError, ("64 bits", str(-(2**63) - 1))),
+        ("above", 2**63, InvalidArgumentError, (f"at most {2**63 - 1}", str(2**63))),
+        ("below", -(2**63) - 1, InvalidArgumentError, (f"at least {-(2**63)}", str(-(2**63) - 1))),
         ("float", 1.0, TypeError, ("integer", "1.0 (float)")),
         ("flag", True, TypeError, ("integer", "True (bool)")),
         ("text", "1", TypeError, ("integer", "'1' (str)")),

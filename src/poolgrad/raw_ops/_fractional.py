@@ -28,7 +28,8 @@ class FractionalPoolOutput(NamedTuple):
 
 
 def _seeds(deterministic: object, seed: object, seed2: object, *attributes: object) -> tuple[int, int]:
-    first, second = arguments.seed_number("seed", seed), arguments.seed_number("seed2", seed2)
+    first = arguments.integer("seed", seed, most=arguments.INT64_MAX)
+    second = arguments.integer("seed2", seed2, most=arguments.INT64_MAX)
     if not arguments.flag("deterministic", deterministic):
         if first or second:
             raise InvalidArgumentError(
