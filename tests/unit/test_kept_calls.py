@@ -20,6 +20,7 @@ from poolgrad import calls, raw_ops
 from poolgrad.kernels import cpu
 
 from .good_calls import GOOD, PLANE, RAW, Arguments, arguments_of, function, ramp, results
+from .test_threads import script
 from .wrong_arguments import Wrong, sizes_and_words
 from .wrong_arrays import arrays_and_numbers
 
@@ -322,6 +323,35 @@ def test_many_threads_share_the_memory() -> None:
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(work, range(8)))
+
+
+INTERRUPT = """
+import os, signal, threading, time
+import numpy as np
+poolgrad.set_num_threads(1)
+for size in (40, 64, 96, 144, 216):
+    x = (np.arange(size**3) % 1009).reshape(1, size, size, size, 1).astype(np.float32)
+    begin = time.perf_counter()
+    poolgrad.max_pool_grad(x, x, 15, 1, 'same')
+    whole = time.perf_counter() - begin
+    if whole > 0.8:
+        break
+def send():
+    time.sleep(whole / 4)
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=send, daemon=True).start()
+begin = time.perf_counter()
+try:
+    poolgrad.max_pool_grad(x, x, 15, 1, 'same')
+    print('was never interrupted')
+except KeyboardInterrupt:
+    print((time.perf_counter() - begin) / whole)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="sends signals")
+def test_a_repetition_can_be_interrupted() -> None:
+    assert 0.2 < float(script(INTERRUPT)) < 0.9
 
 
 def test_every_argument_is_data_or_counts_by_value() -> None:
