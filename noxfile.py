@@ -82,7 +82,7 @@ def native(session: nox.Session) -> None:
     for name, sanitizers, arguments in (
         ("plain", "", []),
         ("address", "address,undefined", []),
-        ("thread", "thread", ["threads"]),
+        ("thread", "thread", ["threads", "results"]),
     ):
         build = str(ROOT / "build" / "native" / name)
         options = ["-DPOOLGRAD_PYTHON=OFF", "-DPOOLGRAD_TESTS=ON", f"-DPOOLGRAD_SANITIZE={sanitizers}"]

@@ -17,7 +17,7 @@ const Group groups[] = {
     {"numbers", tests::test_numbers},      {"windows", tests::test_windows},
     {"small", tests::test_small_families}, {"shared", tests::test_shared_families},
     {"large", tests::test_large_families}, {"faults", tests::test_faults},
-    {"threads", tests::test_threads},
+    {"threads", tests::test_threads},      {"results", tests::test_results},
 };
 
 bool is_named(const char* name, int count, char** names) {

@@ -13,5 +13,6 @@ void test_few_families();     // a handful with three threads
 
 void test_faults();
 void test_threads();
+void test_results();
 
 }  // namespace tests

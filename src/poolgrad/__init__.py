@@ -19,6 +19,7 @@ from poolgrad.functional import (
     max_unpool,
     max_unpool_grad,
 )
+from poolgrad.results import get_result_pool, release_results, set_result_pool
 from poolgrad.threads import get_num_threads, set_num_threads
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "fractional_max_pool_grad",
     "fractional_max_pool_grad_grad",
     "get_num_threads",
+    "get_result_pool",
     "max_pool",
     "max_pool_grad",
     "max_pool_grad_grad",
@@ -40,5 +42,7 @@ __all__ = [
     "max_unpool_grad",
     "pooling_sequence",
     "raw_ops",
+    "release_results",
     "set_num_threads",
+    "set_result_pool",
 ]

@@ -17,6 +17,7 @@ FORMATS = {2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
 _AXES = {"D": "depth", "H": "height", "W": "width", "C": "channels"}
 
 _stock: ContextVar[bool] = ContextVar("poolgrad_stock_windows", default=False)
+uses_stock_windows = _stock.get
 
 
 @contextlib.contextmanager
@@ -148,7 +149,7 @@ def folded(
     ``stock`` says which stock windows the op has ("forward", "backward" or none). ``channels`` says what a window over
     channels does: "pool" them, or "ignore", where TensorFlow checks it and goes on without.
     """
-    return _folded(name, shape, a, numbered, stock if _stock.get() else "", channels)
+    return _folded(name, shape, a, numbered, stock if uses_stock_windows() else "", channels)
 
 
 @functools.lru_cache(maxsize=1024)

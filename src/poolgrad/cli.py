@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from poolgrad import demo, demo_text, threads
+from poolgrad import demo, demo_text, results, threads
 from poolgrad.errors import PoolGradError
 from poolgrad.kernels import cpu
 
@@ -50,6 +50,11 @@ def _threads() -> str:
     return f"{threads.get_num_threads()}, {threads.origin()}"
 
 
+def _results() -> str:
+    bound, idle = results.get_result_pool(), results.idle_bytes()
+    return f"up to {bound / 2**20:.0f} MiB kept for reuse, {idle / 2**20:.0f} MiB now" if bound else "not kept"
+
+
 def _info(_: argparse.Namespace) -> int:
     code = 0
     rows = [
@@ -58,7 +63,7 @@ def _info(_: argparse.Namespace) -> int:
         ("System", f"{platform.system()} {platform.machine()}"),
         ("NumPy", np.__version__),
     ]
-    for name, answer in (("Instructions", _instructions), ("Threads", _threads)):
+    for name, answer in (("Instructions", _instructions), ("Threads", _threads), ("Results", _results)):
         try:
             rows.append((name, answer()))
         except PoolGradError as error:
@@ -139,7 +144,7 @@ def _parser() -> argparse.ArgumentParser:
         commands,
         "info",
         _info,
-        "print versions, the instruction set, threads and optional libraries",
+        "print versions, the instruction set, threads, memory and optional libraries",
         "  poolgrad info\n  POOLGRAD_NUM_THREADS=2 poolgrad info",
     )
     shown = _command(

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from poolgrad import arguments, dispatch, philox
+from poolgrad.calls import named
 from poolgrad.dtypes import FRACTIONAL, REALS
 from poolgrad.errors import InvalidArgumentError
-from poolgrad.functional import SELECTORS, Array, named, read_input_shape, spatial_axes
+from poolgrad.functional import SELECTORS, Array, read_input_shape, spatial_axes
 from poolgrad.plan import Shape, fold_sequences, make
 from poolgrad.windows import fractional_outputs
 

@@ -7,23 +7,20 @@ maximum or, with ``ties="all"``, whole to every one.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-from poolgrad import arguments, dispatch, errors
+from poolgrad import arguments, dispatch
+from poolgrad.calls import named, remembered
 from poolgrad.dispatch import ArrayInfo
 from poolgrad.dtypes import FLOATS, INDICES, REALS
-from poolgrad.errors import RAISED, InvalidArgumentError
+from poolgrad.errors import InvalidArgumentError
 from poolgrad.plan import Folded, Plan, Shape, checked_size, flat, fold, make, with_argmax, with_offsets
 from poolgrad.windows import Padding, make_axis, span
 
 Array = Any
 Numbers = int | Sequence[int]
 Pads = str | Sequence[tuple[int, int]]
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 LAYOUTS = ("channels_last", "channels_first")
 SELECTORS = {"first": "first_nan", "all": "all_equal"}
@@ -41,19 +38,6 @@ class MaxPoolArgmax(NamedTuple):
 
     output: Array
     argmax: Array
-
-
-def named(function: Callable[P, R]) -> Callable[P, R]:
-    """Errors start with the function's name."""
-
-    @functools.wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return function(*args, **kwargs)
-        except RAISED as error:
-            raise errors.named(function.__name__, error) from error.__cause__
-
-    return call
 
 
 def spatial_axes(name: str, shape: Shape, layout: object) -> tuple[int, int]:
@@ -115,6 +99,7 @@ def checked_offsets(info: ArrayInfo, plan: Plan) -> None:
     dispatch.checked_like(info, plan.output_shape, plan.index_dtype, info.name)
 
 
+@remembered
 @named
 def avg_pool(
     x: Array,
@@ -147,6 +132,7 @@ def avg_pool(
     return dispatch.execute(make("mean", "none", dtype, folded), {"input": x}, {"input": "x"}, out)
 
 
+@remembered
 @named
 def avg_pool_grad(
     grad: Array,
@@ -177,6 +163,7 @@ def avg_pool_grad(
     return dispatch.execute(make("spread", "none", dtype, folded), {"data": grad}, {"data": "grad"}, out)
 
 
+@remembered
 @named
 def max_pool(
     x: Array,
@@ -263,6 +250,7 @@ def _selected(
     return dispatch.execute(plan, arrays, names, out)
 
 
+@remembered
 @named
 def max_pool_grad(
     grad: Array,
@@ -302,6 +290,7 @@ def max_pool_grad(
     return _selected("route", grad, x, (window, stride, padding, dilation, layout), ties, offsets, input_shape, out)
 
 
+@remembered
 @named
 def max_pool_grad_grad(
     grad: Array,
@@ -350,6 +339,7 @@ def _unpool_plan(family: str, name: str, argmax: Array, input_shape: Shape, layo
     return with_argmax(make(family, "given", dtype, folded), index_dtype, "plane")
 
 
+@remembered
 @named
 def max_unpool(
     values: Array, argmax: Array, input_shape: Sequence[int], layout: str = "channels_last", *, out: Array | None = None
@@ -374,6 +364,7 @@ def max_unpool(
     return dispatch.execute(plan, {"data": values, "index": argmax}, {"data": "values", "index": "argmax"}, out)
 
 
+@remembered
 @named
 def max_unpool_grad(grad: Array, argmax: Array, layout: str = "channels_last", *, out: Array | None = None) -> Array:
     """The gradient of max_unpool, its transpose: what `grad` holds at the given places.

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Concatenate, ParamSpec, TypeVar
 
-from poolgrad.attributes import FORMATS
+from poolgrad.attributes import FORMATS, uses_stock_windows
+from poolgrad.calls import remembered
 from poolgrad.errors import RAISED, named
 
 P = ParamSpec("P")
@@ -108,7 +109,7 @@ def op(
         OPS[spec.name] = spec
 
         @functools.wraps(function)
-        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        def checked(*args: P.args, **kwargs: P.kwargs) -> R:
             if args:
                 raise TypeError(f"{spec.name} takes keyword arguments only: {', '.join(names)}")
             try:
@@ -116,9 +117,9 @@ def op(
             except RAISED as error:
                 raise named(spec.name, error) from error.__cause__
 
-        del call.__wrapped__
-        call.__signature__ = signature.replace(parameters=visible)  # type: ignore[attr-defined]
-        call.__doc__ = _document(function, spec)
-        return call
+        del checked.__wrapped__
+        checked.__signature__ = signature.replace(parameters=visible)  # type: ignore[attr-defined]
+        checked.__doc__ = _document(function, spec)
+        return remembered(checked, uses_stock_windows)
 
     return enter

@@ -1,4 +1,4 @@
-"""One result, bit for bit: for every layout, rank, split, instruction set, thread count and memory it is written to."""
+"""One result, bit for bit: for every layout, rank, split, instruction set, thread count and memory, kept or new."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import poolgrad
+from poolgrad import calls
 from poolgrad.kernels import cpu
 
 from .calls import BACK, CALLS, data, dtypes, run
@@ -25,6 +26,12 @@ ISAS = cpu.available_isas()
 def default_isa() -> Iterator[None]:
     yield
     cpu.force_isa(None)
+
+
+@pytest.fixture
+def remembering() -> Iterator[None]:
+    yield
+    calls.remember(True)
 
 
 @pytest.fixture
@@ -63,6 +70,23 @@ def test_instruction_set_changes_nothing(
     expected = run(name, arrays, geometry)
     cpu.force_isa(isa)
     assert all(same_bits(a, b) for a, b in zip(expected, run(name, arrays, geometry), strict=True))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data(), geometries(), SEEDS)
+def test_memory_of_calls_changes_nothing(
+    remembering: None, name: str, draw: st.DataObject, geometry: Geometry, seed: int
+) -> None:
+    dtype = draw.draw(st.sampled_from(dtypes(name)))
+    arrays, others = data(geometry, dtype, seed), data(geometry, dtype, seed + 3)
+    calls.remember(False)
+    expected = run(name, arrays, geometry)
+    calls.remember(True)
+    run(name, others, geometry)
+    actual = run(name, arrays, geometry)
+    assert [type(array) for array in expected] == [type(array) for array in actual]
+    assert all(same_bits(a, b) for a, b in zip(expected, actual, strict=True))
 
 
 # Large enough for several threads and tiles, with sizes that no tile divides.

@@ -22,7 +22,7 @@ def test_equal_calls_share_a_plan() -> None:
     x = np.zeros((1, 11, 13, 3), np.float32)
     poolgrad.avg_pool(x, (2, 5))
     before = cpu._kept.cache_info().hits
-    poolgrad.avg_pool(x, (2, 5))
+    poolgrad.avg_pool(np.asfortranarray(x), (2, 5))  # not remembered as a call
     assert cpu._kept.cache_info().hits == before + 1
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from poolgrad import machine
+from poolgrad import machine, results
+from poolgrad.calls import Run, note
 from poolgrad.dispatch import ArrayInfo
 from poolgrad.dtypes import name_of
 from poolgrad.errors import InvalidArgumentError
@@ -36,6 +37,8 @@ def _text_of(dtype: np.dtype) -> str:
 
 def _plain(array: Array) -> Array:
     """The same elements contiguous, aligned and in native byte order; a copy only where they are not already."""
+    if type(array) is np.ndarray and array.flags.carray and array.dtype.isnative:
+        return array
     array = array.view(np.ndarray)
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
@@ -44,19 +47,18 @@ def _plain(array: Array) -> Array:
     return array
 
 
-def _buffer(array: Array) -> Array:
-    # The buffer protocol has no bfloat16.
-    return array.view(np.uint16) if name_of(array.dtype) == "bfloat16" else array
-
-
-def _allocate(shape: Shape, dtype: np.dtype) -> Array:
-    needed, there = math.prod(shape) * dtype.itemsize, machine.memory()
+def _allocate(shape: Shape, dtype: np.dtype, near: Array) -> Array:
+    """A new array, computed from the one at ``near``."""
+    needed = math.prod(shape) * dtype.itemsize
+    if needed < results.LEAST:
+        return np.empty(shape, dtype)
+    there = machine.memory()
     if there is not None and needed > there:
         raise MemoryError(
             f"the result of shape {list(shape)} and dtype {dtype} needs {needed / 2**30:.1f} GiB,"
             f" and this process cannot have more than {there / 2**30:.1f} GiB"
         )
-    return np.empty(shape, dtype)
+    return results.empty(shape, dtype, near)
 
 
 def _checked_out(name: str, out: object, shape: Shape, dtype: np.dtype, inputs: Mapping[str, Array]) -> Array:
@@ -81,7 +83,8 @@ def _outs(
     shape = plan.result_shape
     index_dtype = np.dtype(plan.index_dtype)
     if out is None:
-        return _allocate(shape, dtype), _allocate(shape, index_dtype) if indexed else None
+        near = next(iter(inputs.values()))
+        return _allocate(shape, dtype, near), _allocate(shape, index_dtype, near) if indexed else None
     if not indexed:
         return _checked_out("out", out, shape, dtype, inputs), None
     if not (isinstance(out, tuple) and len(out) == 2):
@@ -94,12 +97,16 @@ def _outs(
 def execute(plan: Plan, arrays: Mapping[str, Array], names: Mapping[str, str], out: Any = None) -> Any:
     """Fill a new array, or ``out``; a plan that writes an index gives the pair (values, index)."""
     indexed = plan.family == "maximum" and plan.numbering != "ordinal"
-    dtype = arrays[next(role for role in ("data", "input") if role in arrays)].dtype.newbyteorder("=")
+    dtype = (arrays["data"] if "data" in arrays else arrays["input"]).dtype
+    dtype = dtype if dtype.isnative else dtype.newbyteorder("=")
     values, index = _outs(plan, dtype, {names[role]: array for role, array in arrays.items()}, out, indexed)
-    buffers = {role: _buffer(_plain(array)) for role, array in arrays.items()}
-    bad = cpu.run(plan, buffers, _buffer(values), index)
+    plain = {role: _plain(array) for role, array in arrays.items()}
+    problem, isa = cpu.problem(plan), cpu.isa()
+    bad = cpu.run(problem, isa, plain, values, index)
     if bad is not None:
         raise InvalidArgumentError(_explain(plan, arrays, names, bad))
+    if out is None:
+        note(Run(problem, isa, dict(arrays), dict(names), values, index))
     return (values, index) if indexed else values
 
 

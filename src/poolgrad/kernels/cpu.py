@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Mapping
 from typing import Any
 
-from poolgrad import _core
+from poolgrad import _core, calls
 from poolgrad.errors import InvalidArgumentError
 from poolgrad.plan import Plan
 from poolgrad.threads import get_num_threads
@@ -33,9 +34,11 @@ def force_isa(name: str | None) -> None:
     """Use this instruction set from now on, or with None the default again."""
     global _forced
     _forced = name
+    calls.forget()
 
 
-def _problem(plan: Plan) -> _core.Problem:
+def problem(plan: Plan) -> _core.Problem:
+    """A plan in the form the core takes."""
     # Windows in a table are drawn anew with almost every call: keeping those plans would only fill memory.
     return _made(plan) if any(axis.starts for axis in plan.axes) else _kept(plan)
 
@@ -46,7 +49,7 @@ def _kept(plan: Plan) -> _core.Problem:
 
 
 def _made(plan: Plan) -> _core.Problem:
-    problem = _core.Problem(
+    made = _core.Problem(
         family=plan.family,
         selector=plan.selector,
         numbering=plan.numbering,
@@ -62,22 +65,22 @@ def _made(plan: Plan) -> _core.Problem:
     )
     for number, axis in enumerate(plan.axes):
         numbers = (axis.size, axis.outputs, axis.window, axis.stride, axis.pad, axis.dilation)
-        problem.set_axis(number, numbers, axis.starts, axis.stops)
-    return problem
+        made.set_axis(number, numbers, axis.starts, axis.stops)
+    return made
 
 
-def run(plan: Plan, buffers: dict[str, Any], out: Any, out_index: Any = None) -> int | None:
-    """Fill ``out``. The answer is None, or the flat position of the first element whose data is bad."""
-    outcome, position = _problem(plan).run(
-        input=buffers.get("input"),
-        reference=buffers.get("reference"),
-        index=buffers.get("index"),
-        data=buffers.get("data"),
+def run(work: _core.Problem, name: str, arrays: Mapping[str, Any], out: Any, out_index: Any = None) -> int | None:
+    """Fill ``out`` with this instruction set. The answer is None, or the flat position of the first bad element."""
+    outcome, position = work.run(
+        input=arrays.get("input"),
+        reference=arrays.get("reference"),
+        index=arrays.get("index"),
+        data=arrays.get("data"),
         out=out,
         out_index=out_index,
         threads=get_num_threads(),
-        isa=isa(),
+        isa=name,
     )
     if outcome == 3:
-        raise AssertionError(f"no kernel for {plan}")
+        raise AssertionError("no kernel for this plan")
     return position if outcome == 1 else None

@@ -1,0 +1,330 @@
+#include "python_calls.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "python_arrays.h"
+#include "python_keys.h"
+#include "python_problem.h"
+#include "run.h"
+
+namespace nb = nanobind;
+
+namespace poolgrad {
+
+namespace {
+
+constexpr std::size_t most_kept = 1024;
+constexpr int most_rank = 8;
+// Less work than this is done before others would notice that the interpreter is locked.
+constexpr double most_locked_work = 1 << 15;
+
+using Roles = nb::typed<nb::dict, nb::str, nb::object>;
+
+enum Role { input_role, reference_role, index_role, data_role, role_count };
+
+// Changes with whatever a plan depends on and no argument tells.
+std::atomic<std::uint64_t> generation{0};
+std::atomic<bool> is_remembering{true};
+
+// What a call came to. Windows in tables are not among it: they are drawn anew with almost every call.
+struct Made {
+  std::vector<std::uint64_t> key;
+  Held held;  // whose addresses are in the key
+  Problem problem;
+  const Isa* isa = nullptr;
+  int parameter[role_count] = {-1, -1, -1, -1};  // where the array of each role is found
+  bool is_small = false;
+  int rank = 0;
+  std::array<npy_intp, most_rank> shape = {};
+  nb::object dtype, index_dtype, wrapper;  // null without an index: the last two
+};
+
+// How the ordinary path made a result.
+struct Report {
+  const BoundProblem& bound;
+  const std::string& isa;
+  const Roles& names;   // of the parameters, by role
+  const Roles& arrays;  // by role
+  PyObject* values;
+  PyObject* index;
+  PyObject* wrapper;
+};
+
+// Elements looked at, about.
+double work_of(const Problem& p) {
+  double cells = 1;
+  for (const Axis& axis : p.axis) {
+    cells *= double(std::min(axis.window, axis.size));
+  }
+  return double(p.input_count()) + double(p.output_count()) * cells;
+}
+
+PyArray_Descr* descr_of(const nb::object& dtype) { return reinterpret_cast<PyArray_Descr*>(dtype.ptr()); }
+
+bool is_native(PyArrayObject* array) { return PyArray_ISNBO(PyArray_DESCR(array)->byteorder); }
+
+// Finds the array of each role among the arguments; no if one was not used as it came.
+bool take_roles(Made* made, const Parameters& parameters, const Slots& slots, const Report& report) {
+  static const char* const names[role_count] = {"input", "reference", "index", "data"};
+  const ArrayBytes bytes = bytes_of(made->problem);
+  const std::int64_t wanted[role_count] = {bytes.input, bytes.reference, bytes.index, bytes.data};
+  const void* there[role_count] = {};
+  for (int role = 0; role < role_count; ++role) {
+    const nb::object used = report.arrays.attr("get")(names[role]);
+    if (used.is_none()) {
+      continue;
+    }
+    const nb::object name = report.names[names[role]];
+    const int parameter = parameters.find(name.ptr(), 0);
+    PyArrayObject* array = plain_array(used.ptr());
+    if (array == nullptr || parameter < 0 || slots[std::size_t(parameter)] != used.ptr() || !is_native(array) ||
+        PyArray_NBYTES(array) != wanted[role]) {
+      return false;
+    }
+    made->parameter[role] = parameter;
+    there[role] = PyArray_DATA(array);
+  }
+  return has_buffers(made->problem, {there[input_role], there[reference_role], there[index_role], there[data_role]});
+}
+
+bool take_result(Made* made, const Report& report) {
+  PyArrayObject* values = plain_array(report.values);
+  const ArrayBytes bytes = bytes_of(made->problem);
+  if (values == nullptr || PyArray_NDIM(values) > most_rank || PyArray_NBYTES(values) != bytes.out) {
+    return false;
+  }
+  made->rank = PyArray_NDIM(values);
+  std::copy_n(PyArray_DIMS(values), made->rank, made->shape.begin());
+  made->dtype = nb::borrow(reinterpret_cast<PyObject*>(PyArray_DESCR(values)));
+  if (report.index == Py_None) {
+    return true;
+  }
+  PyArrayObject* index = plain_array(report.index);
+  if (index == nullptr || !PyArray_SAMESHAPE(index, values) || PyArray_NBYTES(index) != bytes.index) {
+    return false;
+  }
+  made->index_dtype = nb::borrow(reinterpret_cast<PyObject*>(PyArray_DESCR(index)));
+  made->wrapper = nb::borrow(report.wrapper);
+  return true;
+}
+
+bool never() { return false; }
+
+// The calls of one function.
+class Calls {
+ public:
+  Calls(const std::vector<nb::str>& names, std::vector<bool> are_data, int positional, nb::object state,
+        nb::object threads)
+      : parameters_(names, std::move(are_data), positional), state_(std::move(state)), threads_(std::move(threads)) {}
+
+  // The result of a call that was made before, else None.
+  nb::object recall(const Arguments& args, const Keywords& kwargs) {
+    Slots slots;
+    Key key;
+    if (!make_key(args, kwargs, &slots, &key, nullptr)) {
+      return nb::none();
+    }
+    const std::shared_ptr<const Made> made = find(key);
+    return made == nullptr ? nb::none() : repeat(*made, slots);
+  }
+
+  // What tells this call from others, or None where it cannot be remembered.
+  nb::object key(const Arguments& args, const Keywords& kwargs) {
+    Slots slots;
+    Key key;
+    if (!make_key(args, kwargs, &slots, &key, nullptr)) {
+      return nb::none();
+    }
+    return nb::bytes(key.words(), key.count() * sizeof(std::uint64_t));
+  }
+
+  // Remembers a call, unless its arguments have changed since its key was made.
+  bool keep(const Arguments& args, const Keywords& kwargs, const nb::bytes& before, const Report& report) {
+    Slots slots;
+    Key key;
+    const auto made = std::make_shared<Made>();
+    const bool is_same = make_key(args, kwargs, &slots, &key, &made->held) &&
+                         key.count() * sizeof(std::uint64_t) == before.size() &&
+                         std::memcmp(key.words(), before.c_str(), before.size()) == 0;
+    made->key.assign(key.words(), key.words() + key.count());
+    made->problem = report.bound.problem;
+    made->isa = choose_isa(report.isa.c_str());
+    made->is_small = work_of(made->problem) <= most_locked_work;
+    const auto has_table = [](const Axis& axis) { return axis.starts != nullptr; };
+    if (!is_same || made->isa == nullptr || std::any_of(made->problem.axis, made->problem.axis + 3, has_table) ||
+        !take_roles(made.get(), parameters_, slots, report) || !take_result(made.get(), report)) {
+      return false;
+    }
+    Table dropped;  // ends after the lock does: the end of an object may run anything
+    const std::uint64_t hash = key.hash();
+    nb::ft_lock_guard lock(mutex_);
+    if (table_.size() >= most_kept) {
+      dropped.swap(table_);
+    }
+    std::swap(table_[hash], dropped[hash]);
+    table_[hash] = made;
+    return true;
+  }
+
+  std::size_t size() {
+    nb::ft_lock_guard lock(mutex_);
+    return table_.size();
+  }
+
+  void clear() {
+    Table dropped;
+    nb::ft_lock_guard lock(mutex_);
+    dropped.swap(table_);
+  }
+
+  std::uint64_t hits() const { return hits_; }
+
+  // Python looks for circles: the type of a result leads to its module, and so to the function that keeps it here.
+  int traverse(visitproc visit, void* arg) const {
+    Py_VISIT(state_.ptr());
+    Py_VISIT(threads_.ptr());
+    for (const auto& [hash, made] : table_) {
+      for (const nb::object& object : made->held) {
+        Py_VISIT(object.ptr());
+      }
+      Py_VISIT(made->wrapper.ptr());
+    }
+    return 0;
+  }
+
+  void let_go() {
+    clear();
+    state_.reset();
+    threads_.reset();
+  }
+
+ private:
+  using Table = std::unordered_map<std::uint64_t, std::shared_ptr<const Made>>;
+
+  bool make_key(const Arguments& args, const Keywords& kwargs, Slots* slots, Key* key, Held* held) {
+    if (!is_remembering || !parameters_.place(args, kwargs, slots) || !key->add(generation)) {
+      return false;
+    }
+    if (state_.is_valid() && !state_.is_none()) {
+      const nb::object state = state_();
+      if (!key->write(state.ptr(), false, held)) {
+        return false;
+      }
+    }
+    return parameters_.write(*slots, key, held);
+  }
+
+  std::shared_ptr<const Made> find(const Key& key) {
+    nb::ft_lock_guard lock(mutex_);
+    const auto found = table_.find(key.hash());
+    if (found == table_.end()) {
+      return nullptr;
+    }
+    const std::vector<std::uint64_t>& words = found->second->key;
+    const bool is_same = words.size() == key.count() && std::equal(words.begin(), words.end(), key.words());
+    return is_same ? found->second : nullptr;
+  }
+
+  // None where the ordinary path has to say what is wrong.
+  nb::object repeat(const Made& made, const Slots& slots) {
+    Buffers buffers;
+    const void** const places[role_count] = {&buffers.input, &buffers.reference, &buffers.index, &buffers.data};
+    for (int role = 0; role < role_count; ++role) {
+      if (made.parameter[role] >= 0) {
+        PyObject* array = slots[std::size_t(made.parameter[role])];
+        *places[role] = PyArray_DATA(reinterpret_cast<PyArrayObject*>(array));
+      }
+    }
+    nb::object values, index;
+    int threads = 1;
+    try {
+      const void* near = buffers.input != nullptr ? buffers.input : buffers.data;
+      values = new_result(descr_of(made.dtype), made.rank, made.shape.data(), near);
+      if (made.index_dtype.is_valid()) {
+        index = new_result(descr_of(made.index_dtype), made.rank, made.shape.data(), near);
+        buffers.out_index = PyArray_DATA(reinterpret_cast<PyArrayObject*>(index.ptr()));
+      }
+      threads = made.is_small ? 1 : nb::cast<int>(threads_());
+    } catch (const nb::python_error&) {
+      return nb::none();
+    }
+    buffers.out = PyArray_DATA(reinterpret_cast<PyArrayObject*>(values.ptr()));
+    if (!finish(made, buffers, threads)) {
+      return nb::none();
+    }
+    ++hits_;
+    return index.is_valid() ? made.wrapper(values, index) : values;
+  }
+
+  static bool finish(const Made& made, const Buffers& buffers, int threads) {
+    if (made.is_small) {
+      return run(made.problem, buffers, *made.isa, 1, never).outcome == Outcome::done;
+    }
+    Outcome outcome;
+    {
+      nb::gil_scoped_release unlock;
+      outcome = run(made.problem, buffers, *made.isa, threads, is_interrupted).outcome;
+    }
+    if (outcome == Outcome::interrupted) {
+      throw nb::python_error();
+    }
+    return outcome == Outcome::done;
+  }
+
+  Parameters parameters_;
+  nb::object state_, threads_;
+  nb::ft_mutex mutex_;
+  Table table_;
+  std::atomic<std::uint64_t> hits_{0};
+};
+
+int traverse_calls(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  return nb::inst_ready(self) ? nb::inst_ptr<Calls>(self)->traverse(visit, arg) : 0;
+}
+
+int clear_calls(PyObject* self) {
+  nb::inst_ptr<Calls>(self)->let_go();
+  return 0;
+}
+
+PyType_Slot calls_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse_calls)},
+                             {Py_tp_clear, reinterpret_cast<void*>(clear_calls)},
+                             {0, nullptr}};
+
+bool keep(Calls& calls, const Arguments& args, const Keywords& kwargs, const nb::bytes& before,
+          const BoundProblem& problem, const std::string& isa, const Roles& names, const Roles& arrays,
+          nb::handle values, nb::handle index, nb::handle wrapper) {
+  return calls.keep(args, kwargs, before, {problem, isa, names, arrays, values.ptr(), index.ptr(), wrapper.ptr()});
+}
+
+}  // namespace
+
+void bind_calls(nb::module_& m) {
+  nb::class_<Calls>(m, "Calls", nb::type_slots(calls_slots))
+      .def(nb::init<const std::vector<nb::str>&, std::vector<bool>, int, nb::object, nb::object>(), nb::arg("names"),
+           nb::arg("are_data"), nb::arg("positional"), nb::arg("state").none(), nb::arg("threads"))
+      .def("recall", &Calls::recall, nb::arg("args"), nb::arg("kwargs"))
+      .def("key", &Calls::key, nb::arg("args"), nb::arg("kwargs"),
+           nb::sig("def key(self, args: tuple[object, ...], kwargs: dict[str, object]) -> bytes | None"))
+      .def("keep", &keep, nb::arg("args"), nb::arg("kwargs"), nb::arg("key"), nb::arg("problem"), nb::arg("isa"),
+           nb::arg("names"), nb::arg("arrays"), nb::arg("values"), nb::arg("index").none(), nb::arg("wrapper").none())
+      .def("clear", &Calls::clear)
+      .def_prop_ro("size", &Calls::size)
+      .def_prop_ro("hits", &Calls::hits);
+  m.def("forget_calls", [] { ++generation; });
+  m.def("remember_calls", [](bool on) { is_remembering = on; }, nb::arg("on"));
+}
+
+}  // namespace poolgrad

@@ -1,0 +1,73 @@
+// Arguments of a call as a row of numbers that is equal for two calls only if nothing but the contents of their data
+// can tell them apart.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace poolgrad {
+
+using Arguments = nanobind::typed<nanobind::tuple, nanobind::object, nanobind::ellipsis>;
+using Keywords = nanobind::typed<nanobind::dict, nanobind::str, nanobind::object>;
+using Held = std::vector<nanobind::object>;
+
+constexpr int most_parameters = 16;
+
+// The arguments in the order of the function's parameters; null where none was given.
+using Slots = std::array<PyObject*, most_parameters>;
+
+class Key {
+ public:
+  // No once the key is full.
+  bool add(std::uint64_t word) {
+    if (count_ == most_words) {
+      return false;
+    }
+    words_[count_++] = word;
+    return true;
+  }
+  bool add_bytes(const void* bytes, std::size_t count);
+
+  // Writes an argument. Data is known by dtype and shape, all else by its type and value; no if this one is of a kind
+  // that is not known here. With `held`, objects that are known by their address are put there to be kept alive.
+  bool write(PyObject* value, bool is_data, Held* held);
+
+  const std::uint64_t* words() const { return words_; }
+  std::size_t count() const { return count_; }
+  std::uint64_t hash() const;
+
+ private:
+  bool write_text(PyObject* text);
+  bool write_items(PyObject* items, Held* held);
+  bool write_array(PyObject* array, bool is_data, Held* held);
+  bool write_address(PyObject* object, Held* held);
+
+  static constexpr std::size_t most_words = 96;
+  std::uint64_t words_[most_words];
+  std::size_t count_ = 0;
+};
+
+// The parameters of a function: their names, and which of them are data.
+class Parameters {
+ public:
+  // The first `positional` ones may be given without their name.
+  Parameters(const std::vector<nanobind::str>& names, std::vector<bool> are_data, int positional);
+
+  // Which parameter has this name, or -1; `guess` is looked at first.
+  int find(PyObject* name, int guess) const;
+
+  // Puts arguments into their slots; no if they do not fit the parameters.
+  bool place(const Arguments& args, const Keywords& kwargs, Slots* slots) const;
+
+  bool write(const Slots& slots, Key* key, Held* held) const;
+
+ private:
+  std::vector<nanobind::object> names_;
+  std::vector<bool> are_data_;
+  int positional_;
+};
+
+}  // namespace poolgrad
