@@ -14,7 +14,9 @@ nox.options.error_on_external_run = True
 
 ROOT = Path(__file__).parent
 NATIVE = sorted(str(path) for kind in ("h", "cpp", "inc") for path in (ROOT / "native").rglob(f"*.{kind}"))
-TESTS = nox.project.dependency_groups(nox.project.load_toml("pyproject.toml"), "test")
+PROJECT = nox.project.load_toml("pyproject.toml")
+TESTS = nox.project.dependency_groups(PROJECT, "test")
+BENCH = nox.project.dependency_groups(PROJECT, "bench")
 
 SOURCES = ["CMakeLists.txt", "pyproject.toml", "README.md", "LICENSE", "native", "src"]
 
@@ -111,6 +113,13 @@ def readme(session: nox.Session) -> None:
     session.install(build_wheel(session), "matplotlib>=3.8")
     session.run("python", "tools/readme_table.py")
     session.run("poolgrad", "demo", "--picture", "docs/demo.png", silent=True)
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Measure speed beside TensorFlow, PyTorch, JAX and the memory's limit; arguments go to `python -m benchmarks`."""
+    session.install(build_wheel(session), *BENCH)
+    session.run("python", "-m", "benchmarks", *session.posargs)
 
 
 @nox.session
