@@ -123,6 +123,13 @@ def bench(session: nox.Session) -> None:
 
 
 @nox.session
+def instructions(session: nox.Session) -> None:
+    """Count the native core's instructions with valgrind: `check` them (the default) or `record` them."""
+    session.install(build_wheel(session), "ml_dtypes>=0.4")
+    session.run("python", "-m", "benchmarks.instructions", *(session.posargs or ["check"]))
+
+
+@nox.session
 def demo(session: nox.Session) -> None:
     """Install the package with what the demo needs, and run it."""
     session.install(".[demo]")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import json
 import os
 import platform
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ import numpy as np
 import poolgrad
 from benchmarks.bandwidth import processor
 from benchmarks.results import Result, Run, result_from
-from benchmarks.worker import Task, environment
+from benchmarks.worker import Task, environment, failed
 from poolgrad import machine
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -54,38 +56,42 @@ def _version() -> str:
         return f"from {Path(poolgrad.__file__).parent.name}/"
 
 
+class WorkerError(RuntimeError):
+    """A worker died, with the end of what it said."""
+
+
 def _messages(task: Task) -> Iterator[dict[str, Any]]:
     """What a worker says, line by line; the worker ends with this generator."""
-    worker = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.worker"],
-        cwd=ROOT,
-        env=environment(task.threads) | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert worker.stdin is not None
-    assert worker.stdout is not None
-    try:
-        worker.stdin.write(json.dumps(asdict(task)))
-        worker.stdin.close()
-        for line in worker.stdout:
-            if line.startswith("{"):
-                yield json.loads(line)
-        if worker.wait():
-            progress(f"the worker with {task.threads} threads ended with status {worker.returncode}; going on without")
-    finally:
-        if worker.poll() is None:
+    command = [sys.executable, "-m", "benchmarks.worker"]
+    own = environment(task.threads) | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    pipe = subprocess.PIPE
+    with (
+        tempfile.TemporaryFile("w+") as log,  # libraries are talkative
+        subprocess.Popen(command, cwd=ROOT, env=own, stdin=pipe, stdout=pipe, stderr=log, text=True) as worker,
+    ):
+        assert worker.stdin is not None
+        assert worker.stdout is not None
+        try:
+            worker.stdin.write(json.dumps(asdict(task)))
+            worker.stdin.close()
+            for line in worker.stdout:
+                if line.startswith("{"):
+                    yield json.loads(line)
+        except BaseException:
             worker.terminate()
-            worker.wait()
+            raise
+        if worker.wait():
+            log.seek(0)
+            raise WorkerError(f"the worker ended with status {worker.returncode}: {log.read()[-1500:].strip()}")
 
 
-def execute(tasks: list[Task], run: Run, show: Callable[[Result], None]) -> None:
-    """Do the tasks one after the other; Ctrl-C ends them, and what is found by then stays in ``run``."""
-    total, done = sum(len(task.rows) for task in tasks), 0
-    try:
-        for task in tasks:
-            for message in _messages(task):
+def _finish(task: Task, run: Run, show: Callable[[Result], None], started: Callable[[str], None]) -> None:
+    """Measure all rows of a task; a row that kills its worker fails, and a new worker does the rest."""
+    rows = list(task.rows)
+    while rows:
+        current = ""
+        try:
+            for message in _messages(replace(task, rows=rows)):
                 match message:
                     case {"versions": versions}:
                         run.machine["versions"] |= versions
@@ -94,10 +100,28 @@ def execute(tasks: list[Task], run: Run, show: Callable[[Result], None]) -> None
                     case {"warning": text}:
                         progress(f"warning: {text}")
                     case {"start": name}:
-                        done += 1
-                        progress(f"[{done} of {total}] {task.threads} threads: {name}")
+                        current = name
+                        started(name)
                     case {"row": values}:
                         run.rows.append(result_from(values))
                         show(run.rows[-1])
+            return
+        except WorkerError as error:
+            if not current:
+                raise
+            run.rows.append(failed(current, task.threads, str(error)))
+            show(run.rows[-1])
+            rows = rows[rows.index(current) + 1 :]
+
+
+def execute(tasks: list[Task], run: Run, show: Callable[[Result], None]) -> None:
+    """Do the tasks one after the other; Ctrl-C ends them, and what is found by then stays in ``run``."""
+    total, places = sum(len(task.rows) for task in tasks), itertools.count(1)
+    try:
+        for task in tasks:
+            threads = task.threads
+            _finish(
+                task, run, show, lambda name, n=threads: progress(f"[{next(places)} of {total}] {n} threads: {name}")
+            )
     except KeyboardInterrupt:
         progress("interrupted: this is what there is")

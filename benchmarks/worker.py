@@ -81,6 +81,13 @@ def _empty(problem: Problem, threads: int) -> Result:
     )
 
 
+def failed(name: str, threads: int, error: str) -> Result:
+    """A row without times."""
+    result = _empty(next(problem for problem in all_rows() if problem.name == name), threads)
+    result.error = error
+    return result
+
+
 def _prepared(peer: Peer, problem: Problem, arrays: Arrays, expected: Array, notes: dict[str, str]) -> Runner | None:
     """A peer's call after it has run once; a peer without a kernel for the row is told by its error."""
     try:
@@ -147,8 +154,7 @@ def run(task: Task) -> None:
         try:
             result = measure_row(problems[name], task, peers, probe)
         except (check.WrongResultError, MemoryError) as error:
-            result = _empty(problems[name], task.threads)
-            result.error = str(error) or type(error).__name__
+            result = failed(name, task.threads, str(error) or type(error).__name__)
         for peer in peers:
             peer.forget()
         gc.collect()

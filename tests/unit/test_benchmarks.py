@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
-from dataclasses import replace
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
-from benchmarks import check, cli, cost, ours, picture, results, table, worker, workloads
+from benchmarks import check, cli, cost, instructions, ours, picture, results, runs, table, worker, workloads
+from benchmarks.bandwidth import Probe, survey
 from benchmarks.peers import PEERS
 from benchmarks.peers.torch_peers import torch_padding
 from benchmarks.problems import Problem, Workload, make_arrays
@@ -201,6 +206,75 @@ def test_missing_peers_are_named_with_what_brings_them(
     assert cli._present(["tf", "jax"]) == ["tf"]
     assert capsys.readouterr().err == "jax is missing: pip install 'jax'\n"
     assert list(PEERS) == ["tf", "xla", "torch", "torch_cl", "inductor", "jax"]
+
+
+def test_a_row_that_kills_its_worker_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [row.name for row in workloads.all_rows()[:3]]
+
+    def messages(task: worker.Task) -> Iterator[dict[str, object]]:
+        for name in task.rows:
+            yield {"start": name}
+            if name == names[1]:
+                raise runs.WorkerError("status -11")
+            yield {"row": asdict(measured(name, 1.0))}
+
+    monkeypatch.setattr(runs, "_messages", messages)
+    run = Run({})
+    runs.execute([worker.Task(names, 1)], run, lambda row: None)
+    assert [(row.name, row.error) for row in run.rows] == [(names[0], ""), (names[1], "status -11"), (names[2], "")]
+
+
+def test_an_interrupted_run_keeps_what_it_has(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = workloads.all_rows()[0].name
+
+    def messages(task: worker.Task) -> Iterator[dict[str, object]]:
+        yield {"start": name}
+        yield {"row": asdict(measured(name, 1.0))}
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runs, "_messages", messages)
+    run = Run({})
+    runs.execute([worker.Task([name, name], 1)], run, lambda row: None)
+    assert [row.name for row in run.rows] == [name]
+    assert capsys.readouterr().err == f"[1 of 2] 1 threads: {name}\ninterrupted: this is what there is\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32" or not shutil.which("c++"), reason="the probe needs a POSIX C++ compiler")
+def test_the_probe_copies() -> None:
+    probe = Probe(2**20)
+    ctypes.memset(probe.target, 0, 2**20)
+    found = survey(probe, [1, 3], Patience(1, 0.0))
+    assert {kind for rates in found.values() for kind in rates} == {"read", "copy", "streaming copy"}
+    assert all(rate > 0 for rates in found.values() for rate in rates.values())
+    assert probe.bytes_moved("copy", 3) == 2 * 3 * (2**20 // 3 // 64 * 64)
+    size = 3 * (2**20 // 3 // 64 * 64)
+    assert ctypes.string_at(probe.target, size) == ctypes.string_at(probe.source, size)
+    probe.close()
+
+
+def test_instructions_are_differences_between_n_and_2n_calls() -> None:
+    count = len(instructions.PROBLEMS)
+    parts = [part for problem in instructions.PROBLEMS for part in (7, 100, 100 + 50 * instructions.repeats(problem))]
+    assert list(instructions.differences([*parts, 9]).values()) == [50] * count
+    with pytest.raises(SystemExit, match="instead of"):
+        instructions.differences(parts[1:])
+
+
+@pytest.mark.parametrize(
+    ("found", "worse", "better"),
+    [({"a": 104}, False, False), ({"a": 106}, True, False), ({"a": 94}, False, True), ({"b": 100}, True, False)],
+)
+def test_instructions_may_not_grow(found: dict[str, int], worse: bool, better: bool) -> None:
+    comparison = instructions.compare({"a": 100}, found)
+    assert (comparison.worse, comparison.better) == (worse, better)
+
+
+def test_every_problem_counted_is_recorded_once() -> None:
+    names = [problem.name for problem in instructions.PROBLEMS]
+    assert len(set(names)) == len(names)
+    assert list(json.loads(instructions.RECORD.read_text())["counts"]) == names
 
 
 def test_cost_is_measured_printed_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
