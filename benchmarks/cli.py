@@ -66,6 +66,10 @@ def parser() -> argparse.ArgumentParser:
     drawn = commands.add_parser("picture", help="draw kept results")
     drawn.add_argument("results", type=Path)
     drawn.add_argument("target", type=Path)
+    drawn.add_argument(
+        "--filter", action="append", default=[], metavar="TEXT", dest="only", help="part of a row's name"
+    )
+    drawn.add_argument("--threads", type=numbers, default=[], metavar="1,2", dest="only_threads")
     return made
 
 
@@ -109,15 +113,26 @@ def measure(options: argparse.Namespace) -> int:
     return 1 if any(row.error for row in run.rows) or len(run.rows) < expected else 0
 
 
+def draw(options: argparse.Namespace) -> int:
+    """Draw the chosen rows of kept results."""
+    run = results.read(options.results)
+    run.rows = [
+        row
+        for row in run.rows
+        if workloads.matches(row.name, options.only) and row.threads in (options.only_threads or [row.threads])
+    ]
+    drawn = picture.draw(run, options.target)
+    print(f"{drawn} rows drawn to {options.target}" if drawn else "no row has such a name and a limit: nothing drawn")
+    return 0 if drawn else 1
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and give its exit status."""
     options = parser().parse_args(arguments)
     if options.command == "cost":
         return cost.main(options)
     if options.command == "picture":
-        drawn = picture.draw(results.read(options.results), options.target)
-        print(f"{drawn} rows drawn to {options.target}" if drawn else "no row has a limit: nothing drawn")
-        return 0 if drawn else 1
+        return draw(options)
     return measure(options)
 
 

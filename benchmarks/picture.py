@@ -71,6 +71,9 @@ def draw(run: Run, path: Path) -> int:
     axes.tick_params(axis="x", labelsize=7)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    axes.legend(fontsize=7, frameon=False, ncols=len(seen), loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    found = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+    shown = {name: found[name] for name in COLORS if name in found}
+    place = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
+    axes.legend(shown.values(), shown.keys(), fontsize=7, frameon=False, ncols=len(shown), **place)
     made.savefig(path)
     return len(rows)

@@ -47,6 +47,7 @@ def environment(threads: int) -> dict[str, str]:
         "OMP_NUM_THREADS": str(threads),
         "POOLGRAD_NUM_THREADS": str(threads),
         "TF_CPP_MIN_LOG_LEVEL": "3",
+        "TORCHINDUCTOR_COMPILE_THREADS": "1",  # no processes of its own beside what is timed
     }
     if threads == 1:
         own["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
@@ -138,17 +139,22 @@ def _start_peers(task: Task) -> list[Peer]:
     return peers
 
 
+def _start_probe(task: Task) -> Probe | None:
+    try:
+        probe = Probe()
+    except ProbeError as error:
+        _write("warning", f"{error}: rows have no limit")
+        return None
+    _write("bandwidths", survey(probe, [task.threads], Patience(5, 0.3)))
+    return probe
+
+
 def run(task: Task) -> None:
     """Measure all rows of a task."""
     problems = {problem.name: problem for problem in all_rows()}
     bind(task.threads)
+    probe = _start_probe(task)
     peers = _start_peers(task)
-    probe = None
-    try:
-        probe = Probe()
-        _write("bandwidths", survey(probe, [task.threads], Patience(5, 0.3)))
-    except ProbeError as error:
-        _write("warning", str(error))
     for name in task.rows:
         _write("start", name)
         try:

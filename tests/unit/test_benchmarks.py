@@ -109,6 +109,9 @@ def test_picture_from_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert cli.main(["picture", str(kept), str(target)]) == 0
     assert target.read_bytes().startswith(b"\x89PNG")
     assert "4 rows drawn" in capsys.readouterr().out
+    assert cli.main(["picture", str(kept), str(target), "--filter", "gradient", "--threads", "1"]) == 0
+    assert "2 rows drawn" in capsys.readouterr().out
+    assert cli.main(["picture", str(kept), str(target), "--threads", "2"]) == 1
     assert picture.draw(Run({}, []), target) == 0
 
 
