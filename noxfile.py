@@ -13,7 +13,8 @@ nox.options.default_venv_backend = "venv"
 nox.options.error_on_external_run = True
 
 ROOT = Path(__file__).parent
-NATIVE = sorted(str(path) for kind in ("h", "cpp", "inc") for path in (ROOT / "native").rglob(f"*.{kind}"))
+FOLDERS = [ROOT / "native", ROOT / "benchmarks"]
+NATIVE = sorted(str(path) for folder in FOLDERS for kind in ("h", "cpp", "inc") for path in folder.rglob(f"*.{kind}"))
 PROJECT = nox.project.load_toml("pyproject.toml")
 TESTS = nox.project.dependency_groups(PROJECT, "test")
 BENCH = nox.project.dependency_groups(PROJECT, "bench")

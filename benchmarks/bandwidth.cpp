@@ -1,9 +1,10 @@
 // What the memory of this machine gives: read, copy, and copy past the caches.
+#include <sys/mman.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <sys/mman.h>
 #include <thread>
 #include <vector>
 #if defined(__x86_64__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -59,9 +60,9 @@ class TensorFlowPeer:
                 tensors[name] = tensorflow.constant(shape, "int64" if "tensor" in name else "int32")
         op = getattr(tensorflow.raw_ops, call.op)
         if not self.compiled:
-            return Runner(lambda: op(**tensors, **attributes), _first)
+            return Runner(functools.partial(op, **tensors, **attributes), _first)
         function = tensorflow.function(lambda **given: op(**given, **attributes), jit_compile=True)
-        return Runner(lambda: function(**tensors), _first)
+        return Runner(functools.partial(function, **tensors), _first)
 
     def forget(self) -> None:
         """Nothing is kept but a compiled function, which goes with its runner."""

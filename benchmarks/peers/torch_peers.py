@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -39,14 +40,10 @@ class TorchPeer:
         if pads is None:
             return None
         case = Case(problem, *pads, channels_last=self.channels_last and not problem.channels_first)
-        function, tensors = case.function(arrays)
+        call = case.call(arrays)
         if self.compiled:
-            import torch
-
-            function = torch.compile(function, dynamic=False)
-        elif reused:
-            function = case.reusing(tensors)
-        return Runner(lambda: function(*tensors), case.to_numpy)
+            return Runner(call.compiled(), case.to_numpy)
+        return Runner(call.filling(case) if reused else call.fresh(), case.to_numpy)
 
     def forget(self) -> None:
         """Drop compiled functions."""
@@ -73,6 +70,40 @@ def torch_padding(problem: Problem) -> tuple[list[int], bool] | None:
     return pads, ceil
 
 
+@dataclass(frozen=True)
+class Call:
+    """An op with its arguments: tensors, settings, tensors. ``into`` is the form that fills given tensors."""
+
+    op: Any
+    into: Any
+    names: tuple[str, ...]  # keywords of the tensors to fill
+    before: list[Any]
+    settings: list[Any]
+    after: list[Any]
+
+    def fresh(self) -> Callable[[], Any]:
+        """The call as it is."""
+        return functools.partial(self.op, *self.before, *self.settings, *self.after)
+
+    def compiled(self) -> Callable[[], Any]:
+        """The call as a compiled function of its tensors."""
+        import torch
+
+        count = len(self.before)
+        function = torch.compile(
+            lambda *tensors: self.op(*tensors[:count], *self.settings, *tensors[count:]), dynamic=False
+        )
+        return functools.partial(function, *self.before, *self.after)
+
+    def filling(self, case: Case) -> Callable[[], Any]:
+        """The call that writes to the same tensors every time."""
+        import torch
+
+        dtypes = (self.before[0].dtype, torch.int64)
+        outs = {name: case.filled(dtype) for name, dtype in zip(self.names, dtypes, strict=False)}
+        return functools.partial(self.into, *self.before, *self.settings, *self.after, **outs)
+
+
 class Case:
     """One row in PyTorch's terms: tensors, and functions of them."""
 
@@ -92,10 +123,11 @@ class Case:
         """An aten op by its name with the number of axes left out."""
         return getattr(self.aten, name.format(self.problem.axes))
 
-    def tensor(self, array: Array) -> Any:
+    def tensor(self, array: Array | None) -> Any:
         """A copy of an array in the memory format of this case."""
         import torch
 
+        assert array is not None
         short = array.dtype.name == "bfloat16"
         tensor = torch.from_numpy(array.view("int16") if short else array)
         if not self.problem.channels_first:
@@ -104,10 +136,11 @@ class Case:
         return tensor.view(torch.bfloat16) if short else tensor
 
     def to_numpy(self, result: Any) -> Array:
-        """A result in the row's layout; bfloat16 becomes float32."""
+        """The values of a result in the row's layout; bfloat16 becomes float32."""
         import torch
 
-        tensor = result.float() if result.dtype == torch.bfloat16 else result
+        tensor = result[0] if isinstance(result, tuple) else result
+        tensor = tensor.float() if tensor.dtype == torch.bfloat16 else tensor
         array: Array = (tensor if self.problem.channels_first else tensor.movedim(1, -1)).numpy()
         return array
 
@@ -119,78 +152,47 @@ class Case:
             shape = (shape[0], shape[-1], *shape[1:-1])
         return torch.empty(shape, dtype=dtype, memory_format=memory_format or self.format)
 
-    def function(self, arrays: Arrays) -> tuple[Callable[..., Any], list[Any]]:
-        """A function of tensors that gives a fresh result, and the tensors."""
+    def filled(self, dtype: Any) -> Any:
+        """A tensor for results, whose pages exist."""
         import torch
 
-        direction = self.problem.direction
-        if direction == "forward" or (direction == "second" and self.average):
-            given = arrays.x if direction == "forward" else arrays.grad
-            assert given is not None
-            return self.forward, [self.tensor(given)]
-        assert arrays.grad is not None
-        grad = self.tensor(arrays.grad)
+        # These are contiguous in PyTorch whatever the input is; averages of volumes come out wrong in other strides.
+        contiguous = self.problem.axes == 3 if self.average else self.problem.direction == "second"
+        plain = torch.contiguous_format if contiguous else None
+        return self.empty(self.problem.result_shape, dtype, plain).fill_(1)
+
+    def call(self, arrays: Arrays) -> Call:
+        """The op of the row."""
+        import torch
+
+        axes, direction, settings = self.problem.axes, self.problem.direction, [*self.window, *self.rest]
+        if self.average and direction != "gradient":
+            given = [self.tensor(arrays.x if direction == "forward" else arrays.grad)]
+            op = getattr(torch.nn.functional, f"avg_pool{axes}d")
+            return Call(op, self.op("avg_pool{}d").out, ("out",), given, settings, [])
         if self.average:
-            return self.average_gradient, [grad, self.empty(self.problem.input_shape, grad.dtype)]
-        assert arrays.x is not None
+            grad = self.tensor(arrays.grad)
+            given = [grad, self.empty(self.problem.input_shape, grad.dtype)]
+            op = self.op("avg_pool{}d_backward")
+            return Call(op.default, op.grad_input, ("grad_input",), given, settings, [])
         x = self.tensor(arrays.x)
-        _, indices = self.op("max_pool{}d_with_indices")(x, *self.window, *self.rest)
-        if direction == "gradient":
-            return self.max_gradient, [grad, torch.empty_like(x), indices]
-        return self.max_second, [grad, indices]
-
-    def forward(self, x: Any) -> Any:
-        import torch
-
-        if self.average:
-            return self.op("avg_pool{}d")(x, *self.window, *self.rest)
-        name = f"max_pool{self.problem.axes}d"
-        return getattr(torch.nn.functional, name)(x, *self.window, *self.rest)
-
-    def average_gradient(self, grad: Any, x: Any) -> Any:
-        return self.op("avg_pool{}d_backward")(grad, x, *self.window, *self.rest)
-
-    def max_gradient(self, grad: Any, x: Any, indices: Any) -> Any:
-        return self.op("max_pool{}d_with_indices_backward")(grad, x, *self.window, *self.rest, indices)
-
-    def max_second(self, grad: Any, indices: Any) -> Any:
-        """As in PyTorch's own formula of the double backward."""
-        flat = [*indices.shape[:2], -1]
-        return grad.reshape(flat).gather(-1, indices.reshape(flat)).view(indices.shape)
-
-    def reusing(self, tensors: list[Any]) -> Callable[..., Any]:
-        """A function of the same tensors that fills the same result in every call."""
-        import torch
-
-        # Averages of volumes are contiguous in PyTorch whatever their input is; into other strides it writes nonsense.
-        plain = torch.contiguous_format if self.average and self.problem.axes == 3 else None
-        out = self.empty(self.problem.result_shape, tensors[0].dtype, plain)
-        out.fill_(1)
-        settings = (*self.window, *self.rest)
-        direction = self.problem.direction
-        if self.average and direction == "gradient":
-            op = self.op("avg_pool{}d_backward").grad_input
-            return lambda grad, x: op(grad, x, *settings, grad_input=out)
-        if self.average:
-            op = self.op("avg_pool{}d").out
-            return lambda x: op(x, *settings, out=out)
-        if direction == "gradient":
-            op = self.op("max_pool{}d_with_indices_backward").grad_input
-            return lambda grad, x, indices: op(grad, x, *settings, indices, grad_input=out)
+        pool = self.op("max_pool{}d_with_indices")
         if direction == "forward":
-            op = self.op("max_pool{}d_with_indices").out
-            places = self.empty(self.problem.result_shape, torch.int64)
-            return lambda x: op(x, *settings, out=out, indices=places)[0]
-        return self._gather_into(out)
+            return Call(getattr(torch, f"max_pool{axes}d"), pool.out, ("out", "indices"), [x], settings, [])
+        indices = pool(x, *settings)[1]
+        given = [self.tensor(arrays.grad), torch.empty_like(x)]
+        if direction == "second":
+            return Call(second_order, second_order, ("out",), [given[0], indices], [], [])
+        op = self.op("max_pool{}d_with_indices_backward")
+        return Call(op.default, op.grad_input, ("grad_input",), given, settings, [indices])
 
-    def _gather_into(self, out: Any) -> Callable[..., Any]:
-        import torch
 
-        flat = [*out.shape[:2], -1]
-        target = out.contiguous().view(flat)
+def second_order(grad: Any, indices: Any, out: Any = None) -> Any:
+    """As in PyTorch's own formula of the double backward: the gradient gathered at the indices."""
+    import torch
 
-        def gather(grad: Any, indices: Any) -> Any:
-            torch.gather(grad.reshape(flat), -1, indices.reshape(flat), out=target)
-            return target.view(out.shape)
-
-        return gather
+    flat = [*indices.shape[:2], -1]
+    if out is None:
+        return grad.reshape(flat).gather(-1, indices.reshape(flat)).view(indices.shape)
+    torch.gather(grad.reshape(flat), -1, indices.reshape(flat), out=out.view(flat))
+    return out
