@@ -44,7 +44,7 @@ def _functional(problem: Problem, arrays: Arrays) -> Call:
         return functools.partial(poolgrad.avg_pool_grad, arrays.grad, problem.input_shape, **geometry)
     function = poolgrad.max_pool_grad if problem.direction == "gradient" else poolgrad.max_pool_grad_grad
     if problem.kind == "offsets":
-        saved = {"offsets": arrays.offsets, "input_shape": problem.input_shape}
+        saved: dict[str, Any] = {"offsets": arrays.offsets, "input_shape": problem.input_shape}
         return functools.partial(function, arrays.grad, None, **geometry, **saved)
     # MaxPool3DGrad gives to all that are closer than 1e-5 to the maximum; of the functional API this is nearest.
     ties = "all" if problem.direction == "gradient" and problem.axes == 3 else "first"

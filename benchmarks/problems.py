@@ -24,7 +24,8 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
         return np.dtype(name)
     import ml_dtypes
 
-    return np.dtype(ml_dtypes.bfloat16)
+    found: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+    return found
 
 
 @dataclass(frozen=True)
@@ -162,7 +163,7 @@ def random_array(shape: Shape, dtype: str, random: np.random.Generator) -> Array
 def distinct_array(shape: Shape, dtype: str, random: np.random.Generator) -> Array:
     """Shuffled multiples of 1/8 that every dtype holds, without ties as far as it has enough values."""
     several = {"uint8": 256, "bfloat16": 256, "float16": 2048}.get(dtype, 2**20)
-    values = random.permutation(math.prod(shape)) % several
+    values: Array = random.permutation(math.prod(shape)) % several
     if dtype != "uint8":
         values = (values - several // 2) / 8
     return values.astype(numpy_dtype(dtype)).reshape(shape)

@@ -84,7 +84,7 @@ def _messages(task: Task) -> Iterator[dict[str, Any]]:
             raise WorkerError(f"the worker ended with status {worker.returncode}: {log.read()[-1500:].strip()}")
 
 
-def _finish(task: Task, run: Run, show: Callable[[Result], None], started: Callable[[str], None]) -> None:
+def _finish(task: Task, run: Run, show: Callable[[Result], None], started: Callable[[str, int], None]) -> None:
     """Measure all rows of a task; a row that kills its worker fails, and a new worker does the rest."""
     rows = list(task.rows)
     while rows:
@@ -100,7 +100,7 @@ def _finish(task: Task, run: Run, show: Callable[[Result], None], started: Calla
                         progress(f"warning: {text}")
                     case {"start": name}:
                         current = name
-                        started(name)
+                        started(name, task.threads)
                     case {"row": values}:
                         run.rows.append(result_from(values))
                         show(run.rows[-1])
@@ -116,11 +116,12 @@ def _finish(task: Task, run: Run, show: Callable[[Result], None], started: Calla
 def execute(tasks: list[Task], run: Run, show: Callable[[Result], None]) -> None:
     """Do the tasks one after the other; Ctrl-C ends them, and what is found by then stays in ``run``."""
     total, places = sum(len(task.rows) for task in tasks), itertools.count(1)
+
+    def started(name: str, threads: int) -> None:
+        progress(f"[{next(places)} of {total}] {threads} threads: {name}")
+
     try:
         for task in tasks:
-            threads = task.threads
-            _finish(
-                task, run, show, lambda name, n=threads: progress(f"[{next(places)} of {total}] {n} threads: {name}")
-            )
+            _finish(task, run, show, started)
     except KeyboardInterrupt:
         progress("interrupted: this is what there is")
