@@ -13,8 +13,11 @@ nox.options.default_venv_backend = "venv"
 nox.options.error_on_external_run = True
 
 ROOT = Path(__file__).parent
-NATIVE = sorted(str(path) for kind in ("h", "cpp", "inc") for path in (ROOT / "native").rglob(f"*.{kind}"))
-TESTS = nox.project.dependency_groups(nox.project.load_toml("pyproject.toml"), "test")
+FOLDERS = [ROOT / "native", ROOT / "benchmarks"]
+NATIVE = sorted(str(path) for folder in FOLDERS for kind in ("h", "cpp", "inc") for path in folder.rglob(f"*.{kind}"))
+PROJECT = nox.project.load_toml("pyproject.toml")
+TESTS = nox.project.dependency_groups(PROJECT, "test")
+BENCH = nox.project.dependency_groups(PROJECT, "bench")
 
 SOURCES = ["CMakeLists.txt", "pyproject.toml", "README.md", "LICENSE", "native", "src"]
 
@@ -111,6 +114,20 @@ def readme(session: nox.Session) -> None:
     session.install(build_wheel(session), "matplotlib>=3.8")
     session.run("python", "tools/readme_table.py")
     session.run("poolgrad", "demo", "--picture", "docs/demo.png", silent=True)
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Measure speed beside TensorFlow, PyTorch, JAX and the memory's limit; arguments go to `python -m benchmarks`."""
+    session.install(build_wheel(session), *BENCH)
+    session.run("python", "-m", "benchmarks", *session.posargs)
+
+
+@nox.session
+def instructions(session: nox.Session) -> None:
+    """Count the native core's instructions with valgrind: `check` them (the default) or `record` them."""
+    session.install(build_wheel(session), "ml_dtypes>=0.4")
+    session.run("python", "-m", "benchmarks.instructions", *(session.posargs or ["check"]))
 
 
 @nox.session

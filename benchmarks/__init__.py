@@ -1,0 +1,1 @@
+"""How fast poolgrad is, beside other libraries and the memory's limit: ``python -m benchmarks --help``."""
