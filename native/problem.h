@@ -98,7 +98,15 @@ struct Tile {
   Watch* watch;  // may be null
 };
 
-// Fills a tile. Answers -1, or the flat output position of the first element whose data is bad.
+// Memory of the calling thread, kept for its next kernel; null if there is none.
+void* thread_scratch(std::int64_t bytes);
+
+// Is a result of this size better written past the caches?
+bool is_streamed(std::int64_t bytes);
+
+constexpr std::int64_t no_memory = -2;
+
+// Fills a tile. Answers -1, no_memory, or the flat output position of the first element whose data is bad.
 using Kernel = std::int64_t (*)(const Problem&, const Buffers&, const Tile&);
 
 struct Kernels {

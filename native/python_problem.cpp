@@ -86,6 +86,10 @@ Outcomes run_problem(const BoundProblem& bound, nb::handle input, nb::handle ref
   if (status.outcome == Outcome::interrupted) {
     throw nb::python_error();
   }
+  if (status.outcome == Outcome::no_memory) {
+    PyErr_SetString(PyExc_MemoryError, "no memory for the rows that a thread works on");
+    throw nb::python_error();
+  }
   return Outcomes(nb::make_tuple(int(status.outcome), status.position));
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <limits>
+#include <memory>
+#include <new>
 
 #include "parallel.h"
 
@@ -12,19 +14,16 @@ namespace {
 
 // Below this much work (elements times cells of a window) a second thread costs more than it brings.
 constexpr double least_shared_work = 1 << 18;
-constexpr std::int64_t most_inner = 256;
 
-// Cuts a box of [outer, d, h, w, inner] into tiles of about `target` elements, whole along the last axes first.
+// A box of [outer, d, h, w, inner], cut into tiles.
 struct Tiling {
   std::int64_t extent[5];
   std::int64_t size[5];
 
-  Tiling(const std::int64_t (&extents)[5], std::int64_t target) {
-    std::int64_t room = std::max<std::int64_t>(target, 1);
-    for (int k = 4; k >= 0; --k) {
+  explicit Tiling(const std::int64_t (&extents)[5]) {
+    for (int k = 0; k < 5; ++k) {
       extent[k] = extents[k];
-      size[k] = std::max<std::int64_t>(1, std::min({extents[k], room, k == 4 ? most_inner : extents[k]}));
-      room = std::max<std::int64_t>(1, room / size[k]);
+      size[k] = std::max<std::int64_t>(extents[k], 1);
     }
   }
 
@@ -38,9 +37,14 @@ struct Tiling {
     return tiles;
   }
 
-  // Makes tiles at least so long along an axis.
-  void lengthen(int k, std::int64_t least) {
-    size[k] = std::max(size[k], std::min(least, std::max<std::int64_t>(extent[k], 1)));
+  // Cuts an axis so that there are about so many tiles, none of them shorter than `least` or ending within a `step`.
+  void cut(int k, std::int64_t tiles, std::int64_t least, std::int64_t step) {
+    const std::int64_t parts = tiles / std::max<std::int64_t>(count(), 1);
+    if (parts > 1) {
+      const std::int64_t length = std::max({(extent[k] + parts - 1) / parts, least, std::int64_t(1)});
+      step = std::min(step, size[k]);
+      size[k] = std::min((length + step - 1) / step * step, size[k]);
+    }
   }
 
   Tile tile(std::int64_t number, Watch* watch) const {
@@ -68,30 +72,39 @@ double work_of(const Problem& p) {
   return std::max(double(p.input_count()), double(p.output_count()) * cells);
 }
 
+// Cells of an axis that windows on both sides of a cut look at.
+std::int64_t overlap(const Axis& axis) {
+  const std::int64_t span = std::min((axis.window - 1) * axis.dilation + 1, axis.size);
+  return axis.starts != nullptr ? 1 : std::max<std::int64_t>(span - axis.stride, 0);
+}
+
+// A thread takes tiles one by one, so there are some for each; where there is one thread there is one tile. Cuts go
+// where they cost nothing: between outer slices and inner elements, between windows that share no cells, and only then
+// across windows, which are looked at from both sides.
 Tiling tiling_of(const Problem& p, bool writes_input_side, int threads) {
+  const std::int64_t wanted = threads == 1 ? 1 : 8 * std::int64_t(threads);
   if (p.selector == Selector::given) {
     // Flat ranges. Going back, each range is found by a walk over all gradients: one range a thread.
-    const std::int64_t elements = writes_input_side ? p.input_count() : p.output_count();
-    const std::int64_t parts = writes_input_side ? threads : std::max<std::int64_t>(1, elements >> 15);
-    return Tiling({elements, 1, 1, 1, 1}, (elements + parts - 1) / parts);
+    Tiling tiling({writes_input_side ? p.input_count() : p.output_count(), 1, 1, 1, 1});
+    tiling.cut(0, writes_input_side ? threads : wanted, 1 << 12, 1);
+    return tiling;
   }
   std::int64_t extents[5] = {p.outer, 0, 0, 0, p.inner};
-  std::int64_t elements = p.outer * p.inner;
   for (int a = 0; a < 3; ++a) {
     extents[a + 1] = writes_input_side ? p.axis[a].size : p.axis[a].outputs;
-    elements *= extents[a + 1];
   }
-  const std::int64_t target = writes_input_side ? 1 << 17 : 1 << 15;
-  if (p.family != Family::route || !writes_input_side) {
-    const std::int64_t share = elements / (8 * threads) + 1;
-    return Tiling(extents, threads == 1 ? target : std::min(target, std::max<std::int64_t>(share, 1 << 12)));
-  }
-  // A window across the border of two routed tiles is looked at by both, so tiles are few and not thin.
-  Tiling tiling(extents, std::min(target, elements / threads + 1));
-  for (int a = 0; a < 3; ++a) {
-    const Axis& axis = p.axis[a];
-    const std::int64_t shared = axis.starts != nullptr ? 1 : std::min((axis.window - 1) * axis.dilation, axis.size);
-    tiling.lengthen(a + 1, threads == 1 ? 4 * shared : (shared + 1) / 2);
+  Tiling tiling(extents);
+  tiling.cut(0, wanted, 1, 1);
+  tiling.cut(4, wanted, 128, 16);
+  for (const bool shared : {false, true}) {
+    for (int a = 0; a < 3; ++a) {
+      const Axis& axis = p.axis[a];
+      const std::int64_t cells = overlap(axis) / (writes_input_side ? 1 : axis.stride);
+      const std::int64_t step = writes_input_side && axis.starts == nullptr ? axis.stride : 1;
+      if ((cells > 0) == shared) {
+        tiling.cut(a + 1, a == 2 ? wanted / 4 : wanted, std::max<std::int64_t>(2 * cells, a == 2 ? 64 : 1), step);
+      }
+    }
   }
   return tiling;
 }
@@ -101,8 +114,12 @@ Status run_kernel(Kernel kernel, const Problem& problem, const Buffers& buffers,
   const Tiling tiling = tiling_of(problem, writes_input_side, threads);
   constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
   std::atomic<std::int64_t> first_bad{none};
+  std::atomic<bool> lacks_memory{false};
   const auto body = [&](std::int64_t number, Watch& watch) {
     const std::int64_t bad = kernel(problem, buffers, tiling.tile(number, &watch));
+    if (bad == no_memory) {
+      lacks_memory = true;
+    }
     std::int64_t known = first_bad;
     while (bad >= 0 && bad < known && !first_bad.compare_exchange_weak(known, bad)) {
     }
@@ -110,8 +127,28 @@ Status run_kernel(Kernel kernel, const Problem& problem, const Buffers& buffers,
   if (!for_each_piece(tiling.count(), threads, body, should_stop)) {
     return {Outcome::interrupted, 0};
   }
+  if (lacks_memory) {
+    return {Outcome::no_memory, 0};
+  }
   return first_bad == none ? Status{Outcome::done, 0} : Status{Outcome::bad_data, first_bad};
 }
+
+class ThreadScratch {
+ public:
+  void* get(std::size_t bytes) {
+    if (bytes > size_) {
+      memory_.reset(new (std::nothrow) char[bytes + 64]);
+      size_ = memory_ ? bytes : 0;
+    }
+    void* start = memory_.get();
+    std::size_t room = size_ + 64;
+    return start == nullptr ? nullptr : std::align(64, bytes, start, room);
+  }
+
+ private:
+  std::unique_ptr<char[]> memory_;
+  std::size_t size_ = 0;
+};
 
 }  // namespace
 
@@ -119,6 +156,14 @@ std::int64_t Problem::input_cells() const { return axis[0].size * axis[1].size *
 std::int64_t Problem::output_cells() const { return axis[0].outputs * axis[1].outputs * axis[2].outputs; }
 std::int64_t Problem::input_count() const { return outer * input_cells() * inner; }
 std::int64_t Problem::output_count() const { return outer * output_cells() * inner; }
+
+void* thread_scratch(std::int64_t bytes) {
+  // Kept between calls: memory of this size would be given back to the system, and asked for again, each time.
+  thread_local ThreadScratch scratch;
+  return scratch.get(std::size_t(bytes));
+}
+
+bool is_streamed(std::int64_t bytes) { return bytes > (std::int64_t(8) << 20); }
 
 bool has_buffers(const Problem& p, const Buffers& b) {
   const bool selects = p.family == Family::pick || p.family == Family::route;

@@ -9,7 +9,7 @@
 
 namespace poolgrad {
 
-enum class Outcome : int { done, bad_data, interrupted, unsupported };
+enum class Outcome : int { done, bad_data, interrupted, unsupported, no_memory };
 
 struct Status {
   Outcome outcome;

@@ -133,12 +133,12 @@ void test_quotients() {
     const double high = 2 * random.unit() - 1, low = std::ldexp(2 * random.unit() - 1, -56);
     const double divisor = double(1 + random.below(1000));
     const long double exact = ((long double)(high) + (long double)(low)) / (long double)(divisor);
-    const long double error = std::fabs((long double)(under::quotient({high, low}, divisor)) - exact);
+    const long double error = std::fabs((long double)(under::times({high, low}, under::reciprocal(divisor))) - exact);
     CHECK(error <= std::ldexp(std::fabs(exact), -53) * (1 + 0x1p-9L));
   }
-  CHECK_EQUAL(under::quotient({INFINITY, NAN}, 3), double(INFINITY));
-  CHECK(std::isnan(under::quotient({NAN, NAN}, 3)));
-  CHECK_EQUAL(under::quotient({0, 0}, 3), 0.0);
+  CHECK_EQUAL(under::times({INFINITY, NAN}, under::reciprocal(3)), double(INFINITY));
+  CHECK(std::isnan(under::times({NAN, NAN}, under::reciprocal(3))));
+  CHECK_EQUAL(under::times({0, 0}, under::reciprocal(3)), 0.0);
 }
 
 // Parts of a common multiple: shares that cancel exactly leave nothing.
@@ -146,12 +146,12 @@ void test_weights() {
   const double common = under::common_part(12);
   CHECK_EQUAL(common, 0.75);
   const auto share = [&](double value, std::int64_t count) {
-    return under::Number<double>::share_of(value, under::weight<double>(common, count));
+    return under::Number<double>::share_of(value, under::Number<double>::weight(common, count));
   };
   double out = 1;
-  under::Number<double>::store_shares(share(5, 6) + share(-10, 12), common, out);
+  out = under::Number<double>::scaled(share(5, 6) + share(-10, 12), under::Number<double>::scale(common));
   CHECK_EQUAL(out, 0.0);
-  under::Number<double>::store_shares(share(1, 3) + share(1, 4), common, out);
+  out = under::Number<double>::scaled(share(1, 3) + share(1, 4), under::Number<double>::scale(common));
   CHECK_EQUAL(out, 7.0 / 12.0);
 }
 
@@ -160,19 +160,19 @@ void test_integer() {
   using N = under::Number<T>;
   using Limits = std::numeric_limits<T>;
   CHECK_EQUAL(N::lowest(), Limits::min());
-  CHECK_EQUAL(N::add(Limits::max(), T(1)), Limits::min());
-  CHECK_EQUAL(N::add(Limits::min(), T(-1)), Limits::max());
+  CHECK_EQUAL(N::plus(Limits::max(), T(1)), Limits::min());
+  CHECK_EQUAL(N::plus(Limits::min(), T(-1)), Limits::max());
   if constexpr (std::is_signed<T>::value && sizeof(T) >= 4) {
     T out = 0;
-    N::store_mean(typename N::Sum(-7), 2, out);
+    out = N::scaled(typename N::Sum(-7), 2);
     CHECK_EQUAL(out, T(-3));
-    N::store_mean(N::sum_of(Limits::min()), 1, out);
+    out = N::scaled(N::sum_of(Limits::min()), 1);
     CHECK_EQUAL(out, Limits::min());
     for (const double sum : {-double(Limits::min()), 1e300, -1e300, double(INFINITY), double(NAN)}) {
-      N::store_shares(sum, 1, out);
+      out = N::scaled(sum, 1);
       CHECK_EQUAL(out, Limits::min());
     }
-    N::store_shares(-2.75, 1, out);
+    out = N::scaled(-2.75, 1);
     CHECK_EQUAL(out, T(-2));
   }
 }

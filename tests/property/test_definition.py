@@ -137,7 +137,7 @@ def test_order_of_summation(dtype: Any, geometry: Geometry, seed: int) -> None:
         for j, h in enumerate(h_axis):
             for k, w in enumerate(w_axis):
                 count = wide(len(d) * len(h) * len(w))
-                mean[:, i, j, k] = (summed(source[np.ix_(d, h, w)]) / count).astype(dtype)
+                mean[:, i, j, k] = (summed(source[np.ix_(d, h, w)]) * wide(1 / float(count))).astype(dtype)
                 parts = wide(common / float(count))
                 shares[i, j, k] = volume(g)[:, i, j, k].astype(wide) * parts
     assert same_bits(poolgrad.avg_pool(x, **geometry.keywords), mean.reshape(g.shape))

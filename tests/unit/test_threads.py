@@ -303,7 +303,7 @@ def test_every_function_from_many_callers() -> None:
         assert all(pool.map(caller, range(8)))
 
 
-# The call takes many seconds; the signal comes after half a second, and the process must be good for another call.
+# The call takes seconds; the signal comes after a tenth of one, and the process must be good for another call.
 INTERRUPT = """
 import os, signal, threading, time
 import numpy as np
@@ -311,7 +311,7 @@ x = (np.arange({size}**3) % 1009).reshape(1, {size}, {size}, {size}, 1).astype(n
 poolgrad.set_num_threads({threads})
 sent = []
 def send():
-    time.sleep(0.5)
+    time.sleep(0.1)
     sent.append(time.perf_counter())
     os.kill(os.getpid(), signal.SIGINT)
 threading.Thread(target=send, daemon=True).start()
@@ -330,7 +330,8 @@ INTERRUPTED = {
     "avg_pool_grad": "avg_pool_grad(x, x.shape, {window}, 1, 'same')",
 }
 LONG = [
-    pytest.param(call, 192, 19, threads, id=f"{name}-{threads}")
+    # What looks at each cell of each window takes long enough with small ones.
+    pytest.param(call, 192, 19 if name == "max_pool_grad_grad" else 151, threads, id=f"{name}-{threads}")
     for name, call in INTERRUPTED.items()
     for threads in (1, 2)
 ]
