@@ -29,8 +29,8 @@ enum class Selector : int {
   given,        // the element at a given place of the whole input
 };
 
-// How an element of a window is numbered: in the order of visiting its cells, by its place in the unclipped window, or
-// by its place among all cells of the input.
+// How an element of a window is numbered: in an order of its own, which is not told outside, by its place in the
+// unclipped window, or by its place among all cells of the input.
 enum class Numbering : int { ordinal, offset, position };
 
 // Windows of one axis: output o covers [start, stop) in steps of `dilation`. They follow from the numbers

@@ -238,9 +238,7 @@ void answer_maximum(const Problem& p, const Arrays<W>& arrays, Answer<W>& answer
     const std::size_t best = first_largest(x, p.selector == Selector::first_nan);
     out = x[best];
     const Member& member = members[best];
-    const std::int64_t number = p.numbering == Numbering::ordinal  ? member.ordinal
-                                : p.numbering == Numbering::offset ? member.offset
-                                                                   : member.cell;
+    const std::int64_t number = p.numbering == Numbering::offset ? member.offset : member.cell;
     const std::int64_t outer = k / (p.output_cells() * p.inner), inner = k % p.inner;
     answer.index[std::size_t(k)] = outer * p.index.outer_step + number * p.index.cell_step + inner * p.index.inner_step;
   });

@@ -52,7 +52,8 @@ void try_maximum(Problem p, const Geometry& geometry, Flavour flavour, const std
   p.infinite_floor = false;
   for (const Selector selector : {Selector::first_max, Selector::first_nan}) {
     p.selector = selector;
-    p.numbering = Numbering(turn % 3);
+    p.numbering = turn % 2 == 0 ? Numbering::offset : Numbering::position;
+    p.index = {};
     if (p.numbering == Numbering::offset && geometry.has_table()) {
       p.numbering = Numbering::position;
     }
