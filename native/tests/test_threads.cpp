@@ -249,8 +249,8 @@ void test_interrupted_run() {
   Problem p;
   p.dtype = Dtype::float64;
   p.family = Family::mean;
-  p.axis[1] = axis(1009, 21, 1, 10, 10);
-  p.axis[2] = axis(499, 21, 1, 10, 10);
+  p.axis[1] = axis(1009, 401, 1, 200, 200);
+  p.axis[2] = axis(499, 401, 1, 200, 200);
   Random random(29);
   Arrays<double> arrays;
   arrays.input = drawn_values<double>(p.dtype, Flavour::wide, p.input_count(), random);
