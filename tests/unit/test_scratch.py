@@ -25,7 +25,6 @@ def reset():
 
 poolgrad.set_num_threads({threads})
 x = np.zeros({shape}, np.{dtype}) + np.{dtype}(1)
-small = poolgrad.max_pool(x[:, :8, :8], {window}, {stride}, "same")
 y = poolgrad.max_pool(x, {window}, {stride}, "same")
 out = np.empty_like(x)
 out[...] = 0
@@ -51,11 +50,12 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("name", list(CALLS))
-@pytest.mark.parametrize("shape", list(SHAPES))
+# With all ties every cell of every window is looked at: minutes, where windows are wide.
+CASES = [(shape, name) for shape in SHAPES for name in CALLS if (shape, name) != ("wide", "max_pool_grad_all")]
+
+
+@pytest.mark.parametrize(("shape", "name"), CASES)
 def test_scratch_memory_is_small(shape: str, name: str) -> None:
-    if (shape, name) == ("wide", "max_pool_grad_all"):
-        pytest.skip("looks at every cell of every window: minutes")
     sizes, window, stride = SHAPES[shape]
     call = CALLS[name].format(window=window, stride=stride)
     code = SCRIPT.format(threads=2, shape=sizes, dtype="float32", window=window, stride=stride, call=call)
