@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import poolgrad
-from poolgrad import reference
+from poolgrad import raw_ops, reference
 
 from .shapes import FLOATS, REALS, Array, Geometry, any_bits, geometries, same_bits
 
@@ -52,6 +52,21 @@ def test_max_gradients(ties: str, geometry: Geometry, seed: int, dtype: Any, tie
     if ties == "first":  # the winner's value itself, while the reference adds it to zero
         again, actual = again + np.zeros_like(again), actual + np.zeros_like(actual)
     assert same_bits(actual, again)
+
+
+@pytest.mark.parametrize("channels", [1, 3, 66])
+@pytest.mark.parametrize(("window", "stride"), [((1, 3), (1, 1)), ((2, 3), (1, 2)), ((4, 5), (2, 2)), ((3, 2), (3, 1))])
+def test_one_nan_counts_where_it_leads(window: tuple[int, int], stride: tuple[int, int], channels: int) -> None:
+    """One at a time: a second NaN would make the kernel look where it must look for the first."""
+    attributes = {"ksize": [1, *window, 1], "strides": [1, *stride, 1], "padding": "SAME"}
+    plain = np.random.default_rng(len(window)).standard_normal((1, 4, 5, channels)).astype(np.float32)
+    for place in np.ndindex(4, 5):
+        x = plain.copy()
+        x[(0, *place, channels // 2)] = np.nan
+        expected = reference.RAW_OPS["MaxPoolWithArgmax"](input=x, **attributes)
+        actual = raw_ops.MaxPoolWithArgmax(input=x, **attributes)
+        assert same_bits(actual.output, expected[0])
+        assert np.array_equal(actual.argmax, expected[1])
 
 
 # What one rounding at the end leaves: half an ulp, and a little for the sums in twice the precision.
