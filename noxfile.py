@@ -20,6 +20,7 @@ PROJECT = nox.project.load_toml("pyproject.toml")
 TESTS = nox.project.dependency_groups(PROJECT, "test")
 BENCH = nox.project.dependency_groups(PROJECT, "bench")
 
+BUILD = ROOT / "build" / "wheel"
 SOURCES = ["CMakeLists.txt", "pyproject.toml", "README.md", "LICENSE", "native", "src"]
 
 
@@ -30,12 +31,14 @@ def newest(*paths: Path) -> float:
 
 
 def build_wheel(session: nox.Session) -> str:
-    """The wheel, made from the sdist as users get it; built only if a source is newer."""
+    """The wheel, made from the sdist as users get it, and native tests of its kernels; built if a source is newer."""
     dist = ROOT / "dist"
     if newest(*dist.glob("*.whl")) < newest(*(ROOT / name for name in SOURCES)):
-        shutil.rmtree(dist, ignore_errors=True)
+        for folder in (dist, BUILD):
+            shutil.rmtree(folder, ignore_errors=True)
         session.install("build")
-        session.run("python", "-m", "build", "--outdir", str(dist), str(ROOT), silent=True)
+        settings = [f"--config-setting=build-dir={BUILD}", "--config-setting=cmake.define.POOLGRAD_TESTS=ON"]
+        session.run("python", "-m", "build", "--outdir", str(dist), *settings, str(ROOT), silent=True)
     return str(next(dist.glob("*.whl")))
 
 
@@ -74,16 +77,16 @@ def types(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """All Python tests against the wheel in an empty environment; arguments go to pytest."""
+    """All Python tests against the wheel in an empty environment, side by side; or pytest with the given arguments."""
     session.install(build_wheel(session), *TESTS)
-    session.run("pytest", *session.posargs)
+    session.run("pytest", *(session.posargs or ["-n", "auto"]))
 
 
 @nox.session
 def native(session: nox.Session) -> None:
-    """C++ tests: plain, under the address and undefined-behaviour sanitizers, and of threads under the thread one."""
+    """C++ tests: of the wheel's kernels, under the address and undefined sanitizers, of threads under theirs."""
     session.install("cmake", "ninja")
-    variants = {"plain": ("", []), "address": ("address,undefined", []), "thread": ("thread", ["threads"])}
+    variants = {"address": ("address,undefined", []), "thread": ("thread", ["threads"])}
     folders = {name: str(ROOT / "build" / "native" / name) for name in variants}
     for name, (sanitizers, _) in variants.items():
         options = ["-DPOOLGRAD_PYTHON=OFF", "-DPOOLGRAD_TESTS=ON", f"-DPOOLGRAD_SANITIZE={sanitizers}"]
@@ -93,6 +96,8 @@ def native(session: nox.Session) -> None:
     outcomes = [build.wait() for build in builds]
     if any(outcomes):
         session.error("the native tests do not build")
+    build_wheel(session)
+    session.run(str(BUILD / "native_tests"), external=True)
     for name, (_, arguments) in variants.items():
         session.run(f"{folders[name]}/native_tests", *arguments, external=True)
 

@@ -1,3 +1,4 @@
 #define POOLGRAD_ISA avx512
+#define POOLGRAD_INTEGERS_OF avx2
 
 #include "kernels.inc"

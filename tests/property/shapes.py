@@ -39,7 +39,7 @@ class Geometry:
 @st.composite
 def geometries(draw: st.DrawFn, most_axes: int = 3, most: int = 7, dilated: bool = True) -> Geometry:
     axes = draw(st.integers(1, most_axes))
-    batch, channels = draw(st.integers(1, 2)), draw(st.sampled_from([1, 1, 2, 3, 5, 66]))
+    batch, channels = draw(st.integers(1, 2)), draw(st.sampled_from([1, 1, 2, 3, 5, 16, 64, 66]))
     sizes, windows, strides, pads, dilations, outputs = [], [], [], [], [], []
     for _ in range(axes):
         size, window, stride = draw(st.integers(1, most)), draw(st.integers(1, 4)), draw(st.integers(1, 4))

@@ -95,6 +95,7 @@ LARGE = [
     pytest.param(
         Geometry((1, 23, 41, 157, 2), (3, 3, 5), (1, 2, 2), ((1, 1),) * 3, (1, 1, 1), (1, 23, 21, 78, 2)), id="volume"
     ),
+    pytest.param(Geometry((3, 61, 67, 192), (3, 3), (2, 2), ((1, 1),) * 2, (1, 1), (3, 31, 34, 192)), id="vectors"),
     pytest.param(Geometry((1, 300_007, 1), (5,), (2,), ((2, 2),), (1,), (1, 150_004, 1)), id="signal"),
     pytest.param(Geometry((40_009, 3, 7), (2,), (1,), ((0, 0),), (1,), (40_009, 2, 7)), id="batch"),
 ]
@@ -112,6 +113,30 @@ def test_thread_count_changes_nothing(default_threads: None, name: str, dtype: s
     for threads in (2, 3, 8):
         poolgrad.set_num_threads(threads)
         assert all(same_bits(a, b) for a, b in zip(expected, run(name, arrays, geometry), strict=True))
+
+
+# Results of these go to memory past the caches, those of one image do not.
+STREAMED = [
+    pytest.param(Geometry((9, 65, 66, 64), (2, 2), (2, 2), ((0, 0),) * 2, (1, 1), (9, 32, 33, 64)), id="tiles"),
+    pytest.param(Geometry((9, 65, 66, 64), (3, 3), (2, 2), ((1, 1),) * 2, (1, 1), (9, 33, 33, 64)), id="overlapping"),
+    pytest.param(Geometry((9, 65, 66, 64), (3, 3), (1, 1), ((1, 1),) * 2, (1, 1), (9, 65, 66, 64)), id="dense"),
+    pytest.param(Geometry((9, 65, 66, 60), (5, 5), (1, 1), ((2, 2),) * 2, (1, 1), (9, 65, 66, 60)), id="large windows"),
+    pytest.param(
+        Geometry((8, 17, 32, 33, 16), (2, 2, 2), (2, 2, 2), ((0, 1),) * 3, (1, 1, 1), (8, 9, 16, 17, 16)), id="volumes"
+    ),
+    pytest.param(Geometry((1151, 64, 33, 1), (3, 2), (2, 1), ((1, 1),) * 2, (1, 1), (1151, 32, 34, 1)), id="slices"),
+]
+
+
+@pytest.mark.parametrize("geometry", STREAMED)
+@pytest.mark.parametrize("name", NAMES)
+def test_size_changes_nothing(name: str, geometry: Geometry) -> None:
+    arrays = data(geometry, np.dtype("float32"), 11)
+    assert arrays[0].nbytes > 8 << 20
+    whole = run(name, arrays, geometry)
+    for k in (0, 3, geometry.shape[0] - 1):
+        one = run(name, (arrays[0][k : k + 1], arrays[1][k : k + 1], arrays[2][k : k + 1]), geometry)
+        assert all(same_bits(a[k : k + 1], b) for a, b in zip(whole, one, strict=True))
 
 
 @pytest.mark.parametrize("name", NAMES)
