@@ -20,7 +20,7 @@ using poolgrad::Half;
 
 constexpr Dtype all_dtypes[] = {
 #define POOLGRAD_DTYPE_ENTRY(name, type) Dtype::name,
-    POOLGRAD_DTYPES(POOLGRAD_DTYPE_ENTRY)
+    POOLGRAD_BUILT_DTYPES(POOLGRAD_DTYPE_ENTRY)
 #undef POOLGRAD_DTYPE_ENTRY
 };
 

@@ -158,7 +158,7 @@ void test_shared_families() {
 }
 
 void test_large_families() {
-  constexpr Dtype dtypes[] = {Dtype::float32, Dtype::float64, Dtype::int32, Dtype::bfloat16};
+  constexpr Dtype dtypes[] = {Dtype::float32, Dtype::float64, Dtype::int32, Dtype::float16};
   int turn = 0;
   for (const Geometry& geometry : large_geometries()) {
     for (const Flavour flavour : {Flavour::wide, Flavour::tied}) {
@@ -169,7 +169,7 @@ void test_large_families() {
 }
 
 void test_few_families() {
-  for (const Dtype dtype : {Dtype::float16, Dtype::float64, Dtype::int64}) {
+  for (const Dtype dtype : {Dtype::float16, Dtype::float64, Dtype::int32}) {
     try_all(shared_work(), dtype, Flavour::tied, {3}, int(dtype));
   }
 }

@@ -137,7 +137,7 @@ void test_verify() {
   Random random(23);
   for (const Geometry& geometry : {Geometry{"line", 3, {axis(13, 3, 2)}, 1}, shared_work()}) {
     Problem p = geometry.problem();
-    p.dtype = Dtype::bfloat16;
+    p.dtype = Dtype::float16;
     p.selector = Selector::first_max;
     p.verify = true;
     const Both good(p, random);
