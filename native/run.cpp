@@ -95,7 +95,7 @@ Tiling tiling_of(const Problem& p, bool writes_input_side, int threads) {
   }
   Tiling tiling(extents);
   tiling.cut(0, wanted, 1, 1);
-  tiling.cut(4, wanted, 128, 64);
+  tiling.cut(4, wanted, 512, 64);
   for (const bool shared : {false, true}) {
     for (int a = 0; a < 3; ++a) {
       const Axis& axis = p.axis[a];
