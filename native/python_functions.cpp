@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <exception>
+#include <new>
 
 namespace nb = nanobind;
 
@@ -50,7 +51,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   return 0;
 }
 
-// Python calls this only for what nobody can reach, so the owner of the answers may go as well.
+// Attributes may lead back here. The rest stays, so that no call ever finds it gone.
 int clear(PyObject* self) {
   Function* function = function_of(self);
   Py_CLEAR(function->attributes);
