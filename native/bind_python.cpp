@@ -7,6 +7,7 @@
 #include "isa.h"
 #include "python_arrays.h"
 #include "python_calls.h"
+#include "python_functions.h"
 #include "python_problem.h"
 #include "results.h"
 
@@ -46,6 +47,7 @@ nb::object empty(const Shape& shape, nb::handle dtype, nb::handle near) {
 
 NB_MODULE(_core, m) {
   poolgrad::import_numpy();
+  poolgrad::make_function_type();
   poolgrad::bind_problem(m);
   poolgrad::bind_calls(m);
   m.def("isas", &isas);

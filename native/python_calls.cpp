@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "python_arrays.h"
+#include "python_functions.h"
 #include "python_keys.h"
 #include "python_problem.h"
 #include "run.h"
@@ -122,28 +123,28 @@ bool take_result(Made* made, const Report& report) {
 bool never() { return false; }
 
 // The calls of one function.
-class Calls {
+class Calls final : public Answers {
  public:
   Calls(const std::vector<nb::str>& names, std::vector<bool> are_data, int positional, nb::object state,
         nb::object threads)
       : parameters_(names, std::move(are_data), positional), state_(std::move(state)), threads_(std::move(threads)) {}
 
-  // The result of a call that was made before, else None.
-  nb::object recall(const Arguments& args, const Keywords& kwargs) {
+  // The result of a call that was made before.
+  nb::object answer(const Given& given) override {
     Slots slots;
     Key key;
-    if (!make_key(args, kwargs, &slots, &key, nullptr)) {
-      return nb::none();
+    if (!is_remembering || !parameters_.place(given, &slots) || !make_key(slots, &key, nullptr)) {
+      return {};
     }
     const std::shared_ptr<const Made> made = find(key);
-    return made == nullptr ? nb::none() : repeat(*made, slots);
+    return made == nullptr ? nb::object() : repeat(*made, slots);
   }
 
   // What tells this call from others, or None where it cannot be remembered.
   nb::object key(const Arguments& args, const Keywords& kwargs) {
     Slots slots;
     Key key;
-    if (!make_key(args, kwargs, &slots, &key, nullptr)) {
+    if (!is_remembering || !parameters_.place(args, kwargs, &slots) || !make_key(slots, &key, nullptr)) {
       return nb::none();
     }
     return nb::bytes(key.words(), key.count() * sizeof(std::uint64_t));
@@ -154,7 +155,7 @@ class Calls {
     Slots slots;
     Key key;
     const auto made = std::make_shared<Made>();
-    const bool is_same = make_key(args, kwargs, &slots, &key, &made->held) &&
+    const bool is_same = parameters_.place(args, kwargs, &slots) && make_key(slots, &key, &made->held) &&
                          key.count() * sizeof(std::uint64_t) == before.size() &&
                          std::memcmp(key.words(), before.c_str(), before.size()) == 0;
     made->key.assign(key.words(), key.words() + key.count());
@@ -212,8 +213,8 @@ class Calls {
  private:
   using Table = std::unordered_map<std::uint64_t, std::shared_ptr<const Made>>;
 
-  bool make_key(const Arguments& args, const Keywords& kwargs, Slots* slots, Key* key, Held* held) {
-    if (!is_remembering || !parameters_.place(args, kwargs, slots) || !key->add(generation)) {
+  bool make_key(const Slots& slots, Key* key, Held* held) {
+    if (!key->add(generation)) {
       return false;
     }
     if (state_.is_valid() && !state_.is_none()) {
@@ -222,7 +223,7 @@ class Calls {
         return false;
       }
     }
-    return parameters_.write(*slots, key, held);
+    return parameters_.write(slots, key, held);
   }
 
   std::shared_ptr<const Made> find(const Key& key) {
@@ -236,7 +237,7 @@ class Calls {
     return is_same ? found->second : nullptr;
   }
 
-  // None where the ordinary path has to say what is wrong.
+  // Nothing where the ordinary path has to say what is wrong.
   nb::object repeat(const Made& made, const Slots& slots) {
     Buffers buffers;
     const void** const places[role_count] = {&buffers.input, &buffers.reference, &buffers.index, &buffers.data};
@@ -257,11 +258,11 @@ class Calls {
       }
       threads = made.is_small ? 1 : nb::cast<int>(threads_());
     } catch (const nb::python_error&) {
-      return nb::none();
+      return {};
     }
     buffers.out = PyArray_DATA(reinterpret_cast<PyArrayObject*>(values.ptr()));
     if (!finish(made, buffers, threads)) {
-      return nb::none();
+      return {};
     }
     ++hits_;
     return index.is_valid() ? made.wrapper(values, index) : values;
@@ -303,6 +304,10 @@ PyType_Slot calls_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse_c
                              {Py_tp_clear, reinterpret_cast<void*>(clear_calls)},
                              {0, nullptr}};
 
+nb::object function_that_recalls(nb::handle self, nb::handle ordinary) {
+  return new_function(self, nb::inst_ptr<Calls>(self), ordinary);
+}
+
 bool keep(Calls& calls, const Arguments& args, const Keywords& kwargs, const nb::bytes& before,
           const BoundProblem& problem, const std::string& isa, const Roles& names, const Roles& arrays,
           nb::handle values, nb::handle index, nb::handle wrapper) {
@@ -315,7 +320,7 @@ void bind_calls(nb::module_& m) {
   nb::class_<Calls>(m, "Calls", nb::type_slots(calls_slots))
       .def(nb::init<const std::vector<nb::str>&, std::vector<bool>, int, nb::object, nb::object>(), nb::arg("names"),
            nb::arg("are_data"), nb::arg("positional"), nb::arg("state").none(), nb::arg("threads"))
-      .def("recall", &Calls::recall, nb::arg("args"), nb::arg("kwargs"))
+      .def("function", &function_that_recalls, nb::arg("ordinary"))
       .def("key", &Calls::key, nb::arg("args"), nb::arg("kwargs"),
            nb::sig("def key(self, args: tuple[object, ...], kwargs: dict[str, object]) -> bytes | None"))
       .def("keep", &keep, nb::arg("args"), nb::arg("kwargs"), nb::arg("key"), nb::arg("problem"), nb::arg("isa"),

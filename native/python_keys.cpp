@@ -1,5 +1,6 @@
 #include "python_keys.h"
 
+#include <algorithm>
 #include <cstring>
 #include <stdexcept>
 #include <utility>
@@ -13,9 +14,23 @@ namespace poolgrad {
 namespace {
 
 // What a word says of those after it. Counts stand in the bits above.
-enum Tag : std::uint64_t { absent, none, no, yes, integer, real, text, list, tuple, data, vector, address };
+enum Tag : std::uint64_t {
+  absent,
+  none,
+  no,
+  yes,
+  integer,
+  long_integer,
+  real,
+  text,
+  list,
+  tuple,
+  data,
+  vector,
+  address
+};
 
-constexpr std::uint64_t tagged(Tag tag, std::size_t count) { return tag | std::uint64_t(count) << 8; }
+constexpr std::uint64_t tagged(Tag tag, std::uint64_t count) { return tag | count << 8; }
 
 constexpr Py_ssize_t most_items = 16;
 constexpr Py_ssize_t most_letters = 64;
@@ -74,7 +89,10 @@ bool Key::write(PyObject* value, bool is_data, Held* held) {
   if (type == &PyLong_Type) {
     int overflow = 0;
     const long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
-    return overflow == 0 && add(integer) && add(std::uint64_t(number));
+    if (overflow == 0 && number >= 0 && number >> 56 == 0) {
+      return add(tagged(integer, std::uint64_t(number)));
+    }
+    return overflow == 0 && add(long_integer) && add(std::uint64_t(number));
   }
   if (type == &PyUnicode_Type) {
     return write_text(value);
@@ -123,10 +141,8 @@ bool Key::write_array(PyObject* object, bool is_data, Held* held) {
     return false;
   }
   const std::uint64_t number = number_of(dtype);
-  if (!add(tagged(is_data ? data : vector, std::size_t(rank)))) {
-    return false;
-  }
-  if (number != 0 ? !add(number) : !write_address(reinterpret_cast<PyObject*>(dtype), held)) {
+  if (!add(tagged(is_data ? data : vector, std::uint64_t(rank) | number << 8)) ||
+      (number == 0 && !write_address(reinterpret_cast<PyObject*>(dtype), held))) {
     return false;
   }
   for (int k = 0; k < rank; ++k) {
@@ -150,12 +166,16 @@ bool Key::write_address(PyObject* object, Held* held) {
 }
 
 std::uint64_t Key::hash() const {
-  std::uint64_t mixed = count_;
+  // Several at once: each step waits for the one before.
+  std::uint64_t mixed[4] = {count_, 1, 2, 3};
+  const auto mix = [](std::uint64_t before, std::uint64_t word) {
+    const std::uint64_t after = (before ^ word) * 0x9E3779B97F4A7C15u;
+    return after ^ after >> 32;
+  };
   for (std::size_t k = 0; k < count_; ++k) {
-    mixed = (mixed ^ words_[k]) * 0x9E3779B97F4A7C15u;
-    mixed ^= mixed >> 32;
+    mixed[k % 4] = mix(mixed[k % 4], words_[k]);
   }
-  return mixed;
+  return mix(mix(mix(mixed[0], mixed[1]), mixed[2]), mixed[3]);
 }
 
 Parameters::Parameters(const std::vector<nb::str>& names, std::vector<bool> are_data, int positional)
@@ -189,24 +209,48 @@ int Parameters::find(PyObject* name, int guess) const {
   return -1;
 }
 
-bool Parameters::place(const Arguments& args, const Keywords& kwargs, Slots* slots) const {
-  slots->fill(nullptr);
-  const Py_ssize_t given = PyTuple_Size(args.ptr());
-  if (given > positional_) {
+bool Parameters::place_named(PyObject* name, PyObject* value, int* parameter, Slots* slots) const {
+  *parameter = find(name, *parameter + 1);
+  if (*parameter < 0 || (*slots)[std::size_t(*parameter)] != nullptr) {
     return false;
   }
-  for (Py_ssize_t k = 0; k < given; ++k) {
-    (*slots)[std::size_t(k)] = PyTuple_GetItem(args.ptr(), k);
+  (*slots)[std::size_t(*parameter)] = value;
+  return true;
+}
+
+bool Parameters::place(const Given& given, Slots* slots) const {
+  slots->fill(nullptr);
+  if (given.positional > positional_) {
+    return false;
   }
-  int parameter = int(given) - 1;
+  std::copy_n(given.values, given.positional, slots->begin());
+  int parameter = int(given.positional) - 1;
+  const Py_ssize_t named = given.names == nullptr ? 0 : PyTuple_Size(given.names);
+  for (Py_ssize_t k = 0; k < named; ++k) {
+    PyObject* value = given.values[given.positional + k];
+    if (!place_named(PyTuple_GetItem(given.names, k), value, &parameter, slots)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool Parameters::place(const Arguments& args, const Keywords& kwargs, Slots* slots) const {
+  std::array<PyObject*, most_parameters> values;
+  const Py_ssize_t count = PyTuple_Size(args.ptr());
+  for (Py_ssize_t k = 0; k < std::min<Py_ssize_t>(count, most_parameters); ++k) {
+    values[std::size_t(k)] = PyTuple_GetItem(args.ptr(), k);
+  }
+  if (!place({values.data(), count, nullptr}, slots)) {
+    return false;
+  }
+  int parameter = int(count) - 1;
   PyObject *name = nullptr, *value = nullptr;
   Py_ssize_t position = 0;
   while (PyDict_Next(kwargs.ptr(), &position, &name, &value)) {
-    parameter = find(name, parameter + 1);
-    if (parameter < 0 || (*slots)[std::size_t(parameter)] != nullptr) {
+    if (!place_named(name, value, &parameter, slots)) {
       return false;
     }
-    (*slots)[std::size_t(parameter)] = value;
   }
   return true;
 }

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "python_functions.h"
+
 namespace poolgrad {
 
 using Arguments = nanobind::typed<nanobind::tuple, nanobind::object, nanobind::ellipsis>;
@@ -60,11 +62,17 @@ class Parameters {
   int find(PyObject* name, int guess) const;
 
   // Puts arguments into their slots; no if they do not fit the parameters.
+  bool place(const Given& given, Slots* slots) const;
   bool place(const Arguments& args, const Keywords& kwargs, Slots* slots) const;
 
   bool write(const Slots& slots, Key* key, Held* held) const;
 
  private:
+  // The first ones may be given without their names.
+  bool place_positional(PyObject* const* values, Py_ssize_t count, Slots* slots) const;
+  // Puts one that has a name behind the one before, in `parameter`, if it belongs there, or wherever it does.
+  bool place_named(PyObject* name, PyObject* value, int* parameter, Slots* slots) const;
+
   std::vector<nanobind::object> names_;
   std::vector<bool> are_data_;
   int positional_;

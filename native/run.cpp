@@ -27,7 +27,9 @@ struct Tiling {
     }
   }
 
-  std::int64_t tiles_along(int k) const { return (extent[k] + size[k] - 1) / size[k]; }
+  std::int64_t tiles_along(int k) const {
+    return extent[k] <= size[k] ? std::int64_t(extent[k] > 0) : (extent[k] + size[k] - 1) / size[k];
+  }
 
   std::int64_t count() const {
     std::int64_t tiles = 1;
@@ -51,10 +53,10 @@ struct Tiling {
     Tile t;
     t.watch = watch;
     for (int k = 4; k >= 0; --k) {
-      const std::int64_t along = tiles_along(k);
-      t.begin[k] = number % along * size[k];
+      const std::int64_t along = tiles_along(k), rest = along > 1 ? number / along : number;
+      t.begin[k] = (along > 1 ? number - rest * along : 0) * size[k];
       t.end[k] = std::min(t.begin[k] + size[k], extent[k]);
-      number /= along;
+      number = rest;
     }
     return t;
   }
@@ -94,6 +96,9 @@ Tiling tiling_of(const Problem& p, bool writes_input_side, int threads) {
     extents[a + 1] = writes_input_side ? p.axis[a].size : p.axis[a].outputs;
   }
   Tiling tiling(extents);
+  if (wanted == 1) {
+    return tiling;
+  }
   tiling.cut(0, wanted, 1, 1);
   tiling.cut(4, wanted, 512, 64);
   for (const bool shared : {false, true}) {
@@ -124,7 +129,8 @@ Status run_kernel(Kernel kernel, const Problem& problem, const Buffers& buffers,
     while (bad >= 0 && bad < known && !first_bad.compare_exchange_weak(known, bad)) {
     }
   };
-  if (!for_each_piece(tiling.count(), threads, body, should_stop)) {
+  // By reference: a copy would have to be allocated.
+  if (!for_each_piece(tiling.count(), threads, std::ref(body), should_stop)) {
     return {Outcome::interrupted, 0};
   }
   if (lacks_memory) {
@@ -180,7 +186,7 @@ Status run(const Problem& problem, const Buffers& buffers, const Isa& isa, int t
   if (kernels.fill == nullptr) {
     return {Outcome::unsupported, 0};
   }
-  threads = work_of(problem) < least_shared_work ? 1 : std::max(threads, 1);
+  threads = threads <= 1 || work_of(problem) < least_shared_work ? 1 : threads;
   if (kernels.check != nullptr) {
     const Status checked = run_kernel(kernels.check, problem, buffers, false, threads, should_stop);
     if (checked.outcome != Outcome::done) {

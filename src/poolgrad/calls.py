@@ -11,7 +11,7 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 
 from poolgrad import _core, errors
 from poolgrad.errors import RAISED
@@ -94,14 +94,12 @@ def remembered(function: Callable[P, R], state: Callable[[], object] | None = No
         get_num_threads,
     )
     KEPT[function.__name__] = kept
-    recall: Callable[..., Any] = kept.recall
 
-    @functools.wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        known = recall(args, kwargs)
-        return _learn(kept, function, args, kwargs) if known is None else known
+    def ordinary(*args: P.args, **kwargs: P.kwargs) -> R:
+        return _learn(kept, function, args, kwargs)
 
-    return call
+    call = cast(Callable[P, R], kept.function(ordinary))
+    return functools.update_wrapper(call, function)
 
 
 def named(function: Callable[P, R]) -> Callable[P, R]:

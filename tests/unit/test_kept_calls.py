@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextvars
+import copy
 import gc
 import inspect
+import pickle
 import sys
 import weakref
 from collections.abc import Iterator
@@ -352,6 +354,19 @@ except KeyboardInterrupt:
 @pytest.mark.skipif(sys.platform != "linux", reason="sends signals")
 def test_a_repetition_can_be_interrupted() -> None:
     assert 0.2 < float(script(INTERRUPT)) < 0.9
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, id=name) for name in ("avg_pool", "AvgPool")])
+def test_functions_are_like_functions(name: str) -> None:
+    found = function(name)
+    assert inspect.isroutine(found)
+    assert inspect.unwrap(found) is not found
+    assert repr(found).startswith(f"<function {name} at ")
+    assert pickle.loads(pickle.dumps(found)) is copy.deepcopy(found) is weakref.ref(found)() is found
+    bound = type("Owner", (), {"method": found})().method
+    assert bound.__func__ is found
+    with pytest.raises(TypeError, match=name):
+        bound()
 
 
 def test_every_argument_is_data_or_counts_by_value() -> None:
