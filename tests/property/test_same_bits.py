@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from ml_dtypes import bfloat16
 
 import poolgrad
 from poolgrad import calls
@@ -129,9 +131,16 @@ STREAMED = [
 
 
 @pytest.mark.parametrize("geometry", STREAMED)
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, bfloat16])
 @pytest.mark.parametrize("name", NAMES)
-def test_size_changes_nothing(name: str, geometry: Geometry) -> None:
-    arrays = data(geometry, np.dtype("float32"), 11)
+def test_size_changes_nothing(name: str, dtype: Any, geometry: Geometry) -> None:
+    times = 4 // np.dtype(dtype).itemsize
+    geometry = replace(
+        geometry,
+        shape=(times * geometry.shape[0], *geometry.shape[1:]),
+        output_shape=(times * geometry.output_shape[0], *geometry.output_shape[1:]),
+    )
+    arrays = data(geometry, np.dtype(dtype), 11)
     assert arrays[0].nbytes > 8 << 20
     whole = run(name, arrays, geometry)
     for k in (0, 3, geometry.shape[0] - 1):
