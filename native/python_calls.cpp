@@ -45,6 +45,7 @@ struct Made {
   Problem problem;
   const Isa* isa = nullptr;
   int parameter[role_count] = {-1, -1, -1, -1};  // where the array of each role is found
+  int out_parameter = -1;                        // where the arrays to fill are found, if they were given
   bool is_small = false;
   int rank = 0;
   std::array<npy_intp, most_rank> shape = {};
@@ -120,6 +121,58 @@ bool take_result(Made* made, const Report& report) {
   return true;
 }
 
+// The arrays to fill: one, or a pair.
+using Outs = std::array<PyArrayObject*, 2>;
+
+Outs outs_of(PyObject* out) {
+  if (!PyTuple_CheckExact(out)) {
+    return {reinterpret_cast<PyArrayObject*>(out), nullptr};
+  }
+  return {reinterpret_cast<PyArrayObject*>(PyTuple_GetItem(out, 0)),
+          reinterpret_cast<PyArrayObject*>(PyTuple_GetItem(out, 1))};
+}
+
+// Notes whether the result was given to be filled; no if something else came of what was given.
+bool take_out(Made* made, const Parameters& parameters, const Slots& slots, const Report& report) {
+  const int parameter = parameters.find(nb::str("out").ptr(), 0);
+  PyObject* out = parameter < 0 ? nullptr : slots[std::size_t(parameter)];
+  if (out == nullptr || out == Py_None) {
+    return true;
+  }
+  made->out_parameter = parameter;
+  if (report.index == Py_None) {
+    return out == report.values;
+  }
+  return PyTuple_CheckExact(out) && PyTuple_Size(out) == 2 && PyTuple_GetItem(out, 0) == report.values &&
+         PyTuple_GetItem(out, 1) == report.index;
+}
+
+// Of arrays in C order.
+bool share_memory(PyArrayObject* one, PyArrayObject* other) {
+  const auto first = reinterpret_cast<std::uintptr_t>(PyArray_DATA(one));
+  const auto second = reinterpret_cast<std::uintptr_t>(PyArray_DATA(other));
+  return first < second ? second - first < std::uintptr_t(PyArray_NBYTES(one))
+                        : first - second < std::uintptr_t(PyArray_NBYTES(other));
+}
+
+// May these be written, once the arrays of all roles are known? Shape, dtype and order are in the key.
+bool can_fill(const Made& made, const Slots& slots, const Outs& outs) {
+  for (PyArrayObject* out : outs) {
+    if (out == nullptr) {
+      continue;
+    }
+    if (!PyArray_ISWRITEABLE(out)) {
+      return false;
+    }
+    for (const int parameter : made.parameter) {
+      if (parameter >= 0 && share_memory(out, reinterpret_cast<PyArrayObject*>(slots[std::size_t(parameter)]))) {
+        return false;
+      }
+    }
+  }
+  return outs[1] == nullptr || !share_memory(outs[0], outs[1]);
+}
+
 bool never() { return false; }
 
 // The calls of one function.
@@ -164,7 +217,8 @@ class Calls final : public Answers {
     made->is_small = work_of(made->problem) <= most_locked_work;
     const auto has_table = [](const Axis& axis) { return axis.starts != nullptr; };
     if (!is_same || made->isa == nullptr || std::any_of(made->problem.axis, made->problem.axis + 3, has_table) ||
-        !take_roles(made.get(), parameters_, slots, report) || !take_result(made.get(), report)) {
+        !take_roles(made.get(), parameters_, slots, report) || !take_result(made.get(), report) ||
+        !take_out(made.get(), parameters_, slots, report)) {
       return false;
     }
     Table dropped;  // ends after the lock does: the end of an object may run anything
@@ -250,22 +304,39 @@ class Calls final : public Answers {
     nb::object values, index;
     int threads = 1;
     try {
-      const void* near = buffers.input != nullptr ? buffers.input : buffers.data;
-      values = new_result(descr_of(made.dtype), made.rank, made.shape.data(), near);
-      if (made.index_dtype.is_valid()) {
-        index = new_result(descr_of(made.index_dtype), made.rank, made.shape.data(), near);
-        buffers.out_index = PyArray_DATA(reinterpret_cast<PyArrayObject*>(index.ptr()));
+      if (!take_results(made, slots, buffers, &values, &index)) {
+        return {};
       }
       threads = made.is_small ? 1 : nb::cast<int>(threads_());
     } catch (const nb::python_error&) {
       return {};
     }
     buffers.out = PyArray_DATA(reinterpret_cast<PyArrayObject*>(values.ptr()));
+    if (index.is_valid()) {
+      buffers.out_index = PyArray_DATA(reinterpret_cast<PyArrayObject*>(index.ptr()));
+    }
     if (!finish(made, buffers, threads)) {
       return {};
     }
     ++hits_;
     return index.is_valid() ? made.wrapper(values, index) : values;
+  }
+
+  // The arrays to fill: those that were given, or new ones. No if those given cannot be written.
+  static bool take_results(const Made& made, const Slots& slots, const Buffers& buffers, nb::object* values,
+                           nb::object* index) {
+    if (made.out_parameter >= 0) {
+      const Outs outs = outs_of(slots[std::size_t(made.out_parameter)]);
+      *values = nb::borrow(reinterpret_cast<PyObject*>(outs[0]));
+      *index = nb::borrow(reinterpret_cast<PyObject*>(outs[1]));
+      return can_fill(made, slots, outs);
+    }
+    const void* near = buffers.input != nullptr ? buffers.input : buffers.data;
+    *values = new_result(descr_of(made.dtype), made.rank, made.shape.data(), near);
+    if (made.index_dtype.is_valid()) {
+      *index = new_result(descr_of(made.index_dtype), made.rank, made.shape.data(), near);
+    }
+    return true;
   }
 
   static bool finish(const Made& made, const Buffers& buffers, int threads) {

@@ -98,7 +98,7 @@ bool Key::write(PyObject* value, bool is_data, Held* held) {
     return write_text(value);
   }
   if (type == &PyList_Type || type == &PyTuple_Type) {
-    return write_items(value, held);
+    return write_items(value, is_data, held);
   }
   if (type == &PyFloat_Type) {
     const double number = PyFloat_AsDouble(value);
@@ -117,7 +117,7 @@ bool Key::write_text(PyObject* value) {
   return count <= most_letters && add(tagged(text, std::size_t(count))) && add_bytes(letters, std::size_t(count));
 }
 
-bool Key::write_items(PyObject* items, Held* held) {
+bool Key::write_items(PyObject* items, bool are_data, Held* held) {
   const bool is_list = Py_TYPE(items) == &PyList_Type;
   const Py_ssize_t count = is_list ? PyList_Size(items) : PyTuple_Size(items);
   if (count > most_items || !add(tagged(is_list ? list : tuple, std::size_t(count)))) {
@@ -126,7 +126,7 @@ bool Key::write_items(PyObject* items, Held* held) {
   for (Py_ssize_t k = 0; k < count; ++k) {
     // A list inside itself ends when the key is full.
     const nb::object item = item_of(items, k, is_list);
-    if (!item.is_valid() || !write(item.ptr(), false, held)) {
+    if (!item.is_valid() || !write(item.ptr(), are_data, held)) {
       return false;
     }
   }

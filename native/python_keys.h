@@ -33,8 +33,9 @@ class Key {
   }
   bool add_bytes(const void* bytes, std::size_t count);
 
-  // Writes an argument. Data is known by dtype and shape, all else by its type and value; no if this one is of a kind
-  // that is not known here. With `held`, objects that are known by their address are put there to be kept alive.
+  // Writes an argument. Data, an array or a tuple of them, is known by dtype and shape, all else by its type and
+  // value; no if this one is of a kind that is not known here. With `held`, objects that are known by their address are
+  // put there to be kept alive.
   bool write(PyObject* value, bool is_data, Held* held);
 
   const std::uint64_t* words() const { return words_; }
@@ -43,7 +44,7 @@ class Key {
 
  private:
   bool write_text(PyObject* text);
-  bool write_items(PyObject* items, Held* held);
+  bool write_items(PyObject* items, bool are_data, Held* held);
   bool write_array(PyObject* array, bool is_data, Held* held);
   bool write_address(PyObject* object, Held* held);
 

@@ -22,7 +22,7 @@ R = TypeVar("R")
 
 # Arguments of which shape and dtype make a plan, and the contents are what it works on. All others count by value.
 DATA = frozenset(
-    {"argmax", "grad", "input", "offsets", "orig_input", "orig_output", "out_backprop", "value", "values", "x"}
+    {"argmax", "grad", "input", "offsets", "orig_input", "orig_output", "out", "out_backprop", "value", "values", "x"}
 )
 
 KEPT: dict[str, _core.Calls] = {}

@@ -21,7 +21,7 @@ import poolgrad
 from poolgrad import calls, raw_ops
 from poolgrad.kernels import cpu
 
-from .good_calls import GOOD, PLANE, RAW, Arguments, arguments_of, function, ramp, results
+from .good_calls import GOOD, HALVED, PLANE, RAW, WITH_OUT, Arguments, arguments_of, function, ramp, results
 from .test_threads import script
 from .wrong_arguments import Wrong, sizes_and_words
 from .wrong_arrays import arrays_and_numbers
@@ -109,6 +109,65 @@ def test_data_is_read_anew(name: str) -> None:
     assert same(found, ordinary(name, given))
 
 
+def with_outs(name: str) -> tuple[Arguments, list[Any], list[Any]]:
+    """Arguments with arrays to fill, those arrays, and what must come to be in them."""
+    given = arguments_of(name, {})
+    wanted = _arrays(ordinary(name, given))
+    outs = [np.full_like(array, 99) for array in wanted]
+    return given | {"out": outs[0] if len(outs) == 1 else tuple(outs)}, outs, wanted
+
+
+FILLED = [name for name in KEPT if name in WITH_OUT]
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, id=name) for name in FILLED])
+def test_given_arrays_are_filled_by_a_repetition(name: str) -> None:
+    function(name)(**with_outs(name)[0])
+    before = hits(name)
+    given, outs, wanted = with_outs(name)
+    found = _arrays(function(name)(**given))
+    assert hits(name) == before + 1
+    assert all(array is out for array, out in zip(found, outs, strict=True))
+    assert all(map(same, outs, wanted))
+    # Without arrays to fill it is another call.
+    del given["out"]
+    assert all(map(same, _arrays(function(name)(**given)), wanted))
+    assert hits(name) == before + 1
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, id=name) for name in FILLED])
+def test_arrays_that_cannot_be_filled_are_refused_by_a_repetition_too(name: str) -> None:
+    for _ in range(2):
+        function(name)(**with_outs(name)[0])
+    before = hits(name)
+    for k in range(len(with_outs(name)[1])):
+        given, outs, _ = with_outs(name)
+        outs[k].flags.writeable = False
+        assert "writable" in outcome(name, given)
+        assert all((out == 99).all() for out in outs)
+    for key in given:
+        if key in calls.DATA and isinstance(given[key], np.ndarray) and key != "out":
+            given, outs, _ = with_outs(name)
+            memory = np.zeros(given[key].nbytes + outs[0].nbytes, np.uint8)
+            # The last element of the input is the first one of the result.
+            start = given[key].nbytes - outs[0].itemsize
+            shared = memory[start : start + outs[0].nbytes].view(outs[0].dtype).reshape(outs[0].shape)
+            given[key] = memory[: given[key].nbytes].view(given[key].dtype).reshape(given[key].shape)
+            given["out"] = shared if len(outs) == 1 else (shared, outs[1])
+            assert "share memory" in outcome(name, given), key
+            assert not memory.any()
+    assert hits(name) == before
+
+
+def test_pair_of_arrays_with_shared_memory_is_refused_by_a_repetition_too() -> None:
+    given = {"x": ramp(*PLANE, dtype="int64"), "window": 2, "return_argmax": True}
+    for _ in range(2):
+        poolgrad.max_pool(**given, out=(np.zeros(HALVED, np.int64), np.zeros(HALVED, np.int64)))
+    before, memory = hits("max_pool"), np.zeros(HALVED, np.int64)
+    assert "share memory" in outcome("max_pool", given | {"out": (memory, memory)})
+    assert hits("max_pool") == before
+
+
 @pytest.mark.parametrize("name", [pytest.param(name, id=name) for name in DRAWN])
 def test_drawn_windows_are_not_kept(name: str) -> None:
     results(name, {})
@@ -129,6 +188,8 @@ def test_errors_stay_the_same(name: str) -> None:
     for wrong in wrong_calls:
         for _ in range(2):
             function(name)(**arguments_of(name, {}))
+            if name in FILLED:
+                function(name)(**with_outs(name)[0])
         given = arguments_of(name, wrong.changes)
         assert same(outcome(name, given), ordinary(name, given)), wrong.id
 
@@ -375,5 +436,3 @@ def test_every_argument_is_data_or_counts_by_value() -> None:
         for key, value in given.items():
             if isinstance(value, np.ndarray):
                 assert key in calls.DATA, (name, key)
-    for name in calls.KEPT:
-        assert "out" not in calls.DATA & set(inspect.signature(function(name)).parameters)

@@ -74,7 +74,7 @@ def _checked_out(name: str, out: object, shape: Shape, dtype: np.dtype, inputs: 
     for given, array in inputs.items():
         if np.may_share_memory(out, array):
             raise InvalidArgumentError(f"{name} must not share memory with {given}")
-    return out.view(np.ndarray)
+    return out
 
 
 def _outs(
@@ -102,11 +102,10 @@ def execute(plan: Plan, arrays: Mapping[str, Array], names: Mapping[str, str], o
     values, index = _outs(plan, dtype, {names[role]: array for role, array in arrays.items()}, out, indexed)
     plain = {role: _plain(array) for role, array in arrays.items()}
     problem, isa = cpu.problem(plan), cpu.isa()
-    bad = cpu.run(problem, isa, plain, values, index)
+    bad = cpu.run(problem, isa, plain, values.view(np.ndarray), None if index is None else index.view(np.ndarray))
     if bad is not None:
         raise InvalidArgumentError(_explain(plan, arrays, names, bad))
-    if out is None:
-        note(Run(problem, isa, dict(arrays), dict(names), values, index))
+    note(Run(problem, isa, dict(arrays), dict(names), values, index))
     return (values, index) if indexed else values
 
 
