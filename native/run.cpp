@@ -122,19 +122,21 @@ Tiling flat_ranges(const Problem& p, bool writes_input_side, int threads) {
   return tiling;
 }
 
-// Windows along an axis. Whoever goes back and is not told their gradients or their winners looks at all of a window
-// for any cell of it, so it is not cut.
+// Windows along an axis. Going back, a window is not cut: for any cell of it all of it is looked at. Only a large one
+// is, if gradients or winners are told, at the price of finding a row of results again.
 Cut cut_of(const Problem& p, const Axis& axis, bool writes_input_side) {
   Cut cut = {writes_input_side ? axis.size : axis.outputs};
+  cut.shared = double(overlap(axis));
   const bool is_told = p.family == Family::spread || p.selector == Selector::offset;
   if (axis.starts != nullptr) {
     cut.cells = writes_input_side ? 1 : double(axis.size) / double(std::max<std::int64_t>(axis.outputs, 1));
   } else if (!writes_input_side) {
     cut.cells = double(axis.stride);
-  } else if (!is_told || axis.stride <= most_pieces) {
+  } else if (is_told && axis.stride > 8) {
+    cut.shared += 8;
+  } else {
     cut.step = axis.stride;
   }
-  cut.shared = double(overlap(axis));
   return cut;
 }
 
