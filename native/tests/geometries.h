@@ -105,6 +105,7 @@ inline std::vector<Geometry> small_geometries() {
       {"pieces of inner", 1, {axis(3, 2, 1), axis(4, 3, 1, 1, 1)}, 300},
       {"many windows over a cell", 2, {axis(9, 5, 1, 2, 2), axis(11, 5, 1, 2, 2)}, 3},
       {"many windows over a cell, volume", 1, {axis(5, 3, 1, 1, 1), axis(6, 4, 1, 1, 2), axis(7, 3, 1, 1, 1)}, 1},
+      {"many windows over a cell, one element more than lanes", 1, {axis(5, 5, 1, 2, 2), axis(6, 5, 1, 2, 2)}, 129},
       {"many slices", 37, {axis(5, 3, 2, 1, 1), axis(7, 3, 2, 1, 1)}, 1},
       {"many slices, tiled", 50, {axis(4, 2, 2), axis(4, 2, 2), axis(6, 2, 2)}, 1},
       {"far apart", 1, {axis(9, 2, 4), axis(40, 3, 11, 1, 1)}, 5},
