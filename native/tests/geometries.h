@@ -97,7 +97,7 @@ inline std::vector<Geometry> small_geometries() {
       {"whole vectors, dilated", 1, {axis(7, 2, 2, 0, 0, 2), axis(13, 2, 4, 1, 1, 3)}, 64},
       {"whole vectors, five by five", 1, {axis(8, 5, 1, 2, 2), axis(11, 5, 1, 2, 2)}, 64},
       {"whole vectors, large windows", 1, {axis(9, 7, 1, 3, 3), axis(47, 9, 2, 4, 4)}, 32},
-      {"whole vectors, overlapping volume", 1, {axis(4, 3, 1, 1, 1), axis(9, 3, 1, 1, 1), axis(8, 3, 1, 1, 1)}, 64},
+      {"whole vectors, overlapping volume", 1, {axis(4, 3, 1, 1, 1), axis(9, 3, 1, 1, 1), axis(8, 3, 1, 1, 1)}, 160},
       {"whole vectors, table", 1, {tabled_axis(5, 0), tabled_axis(9, 1)}, 64},
       {"whole vectors, planes in no window", 1, {axis(4, 1, 2), axis(5, 2, 1), axis(6, 3, 1, 1, 1)}, 64},
       {"few whole vectors", 2, {axis(5, 2, 3, 0, 1), axis(4, 2, 2)}, 16},
