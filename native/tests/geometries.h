@@ -91,6 +91,7 @@ inline std::vector<Geometry> small_geometries() {
       {"whole vectors", 1, {axis(5, 2, 2, 0, 1), axis(6, 2, 2)}, 64},
       {"whole vectors, shared rows", 1, {axis(7, 3, 2, 1, 1), axis(9, 3, 2, 1, 1)}, 96},
       {"whole vectors, volume", 1, {axis(5, 3, 1, 1, 1), axis(4, 3, 2, 1, 1), axis(5, 3, 1, 1, 1)}, 32},
+      {"whole vectors, volume without padding", 1, {axis(5, 3, 1), axis(6, 3, 1), axis(9, 3, 1)}, 32},
       {"whole vectors, tiled volume", 2, {axis(5, 2, 2), axis(5, 2, 2, 0, 1), axis(9, 2, 2, 1, 0)}, 64},
       {"whole vectors, gaps", 1, {axis(8, 2, 3), axis(12, 2, 3, -1, -1)}, 128},
       {"whole vectors, same windows", 1, {axis(7, 4, 2, 1, 1), axis(12, 4, 2, 1, 1)}, 64},
