@@ -10,6 +10,7 @@
 #include "python_functions.h"
 #include "python_problem.h"
 #include "results.h"
+#include "run.h"
 
 namespace nb = nanobind;
 
@@ -51,6 +52,7 @@ NB_MODULE(_core, m) {
   poolgrad::bind_problem(m);
   poolgrad::bind_calls(m);
   m.def("isas", &isas);
+  m.def("spoil_scratch", &poolgrad::spoil_scratch, nb::arg("on"));
   m.def("empty", &empty, nb::arg("shape"), nb::arg("dtype"), nb::arg("near"));
   m.def("has_result_pool", &poolgrad::has_result_pool);
   m.def("set_result_pool", &poolgrad::set_result_pool, nb::arg("bytes"));

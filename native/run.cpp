@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <new>
@@ -189,6 +190,8 @@ Status run_kernel(Kernel kernel, const Problem& problem, const Buffers& buffers,
   return first_bad == none ? Status{Outcome::done, 0} : Status{Outcome::bad_data, first_bad};
 }
 
+std::atomic<bool> is_spoilt{false};
+
 class ThreadScratch {
  public:
   void* get(std::size_t bytes) {
@@ -198,7 +201,11 @@ class ThreadScratch {
     }
     void* start = memory_.get();
     std::size_t room = size_ + 64;
-    return start == nullptr ? nullptr : std::align(64, bytes, start, room);
+    if (start == nullptr) {
+      return nullptr;
+    }
+    start = std::align(64, bytes, start, room);
+    return is_spoilt ? std::memset(start, 0xff, bytes) : start;
   }
 
  private:
@@ -212,6 +219,8 @@ std::int64_t Problem::input_cells() const { return axis[0].size * axis[1].size *
 std::int64_t Problem::output_cells() const { return axis[0].outputs * axis[1].outputs * axis[2].outputs; }
 std::int64_t Problem::input_count() const { return outer * input_cells() * inner; }
 std::int64_t Problem::output_count() const { return outer * output_cells() * inner; }
+
+void spoil_scratch(bool on) { is_spoilt = on; }
 
 void* thread_scratch(std::int64_t bytes) {
   // Kept between calls: memory of this size would be given back to the system, and asked for again, each time.
