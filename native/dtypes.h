@@ -29,11 +29,7 @@ struct Bfloat16 {
   X(uint64, std::uint64_t)
 
 // Types that kernels are built for. Under a sanitizer only some: the source is the same, and building it takes minutes.
-#if defined(POOLGRAD_FEWEST_DTYPES)
-#define POOLGRAD_BUILT_DTYPES(X) \
-  X(float32, float)              \
-  X(float64, double)
-#elif defined(POOLGRAD_FEW_DTYPES)
+#if defined(POOLGRAD_FEW_DTYPES)
 #define POOLGRAD_BUILT_DTYPES(X) \
   X(float16, Half)               \
   X(float32, float)              \
