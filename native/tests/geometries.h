@@ -114,6 +114,10 @@ inline std::vector<Geometry> small_geometries() {
       {"rows of windows", 2, {axis(8, 3, 2, 1, 1), axis(67, 3, 2, 1, 1)}, 1},
       {"rows of windows, tiled volume", 2, {axis(4, 2, 2), axis(5, 2, 2, 1, 0), axis(64, 2, 2)}, 1},
       {"rows of windows, volume", 1, {axis(5, 3, 2, 1, 1), axis(9, 3, 2, 0, 1), axis(48, 3, 2, 0, 1)}, 1},
+      {"rows of windows, one cell apart", 2, {axis(8, 3, 1, 1, 1), axis(37, 3, 1, 1, 1)}, 1},
+      {"rows of windows, volume of nine", 1, {axis(4, 1, 1), axis(5, 3, 1, 0, 1), axis(40, 3, 1, 2, 2)}, 1},
+      {"rows of windows, other windows", 1, {axis(5, 2, 1, 1, 0), axis(9, 2, 3, 1, 0), axis(51, 4, 2, 1, 2)}, 1},
+      {"rows of windows, dilated", 1, {axis(7, 2, 2, 1, 0, 2), axis(11, 2, 1, 1, 1, 3), axis(64, 3, 2, 1, 0)}, 1},
       {"far apart", 1, {axis(9, 2, 4), axis(40, 3, 11, 1, 1)}, 5},
       {"one cell", 1, {axis(1, 1, 1)}, 1},
       {"no outer", 0, {axis(5, 3, 1)}, 3},
@@ -136,6 +140,7 @@ inline std::vector<Geometry> large_geometries() {
       {"long line", 1, {axis(40009, 17, 2, 8, 8)}, 1},
       {"cut inner", 1, {axis(5, 3, 1, 1, 1), axis(29, 3, 1)}, 300},
       {"cut volume", 2, {axis(7, 2, 1, 1, 0), axis(13, 3, 1, 2, 2, 2), axis(101, 3, 2, 1, 1)}, 1},
+      {"cut bands", 1, {axis(3, 3, 1, 1, 1), axis(71, 3, 2, 1, 1), axis(1501, 3, 2, 1, 1)}, 1},
       {"cut table", 1, {tabled_axis(37, 1), tabled_axis(211, 1)}, 37},
       {"windows apart", 5, {axis(101, 3, 3), axis(541, 2, 2)}, 1},
   };
