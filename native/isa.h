@@ -6,13 +6,34 @@
 namespace poolgrad {
 
 // Each is built in parts, by element type; integers gain nothing from the longest vectors.
-#define POOLGRAD_PARTS(X) X(base_floats) X(base_integers) X(avx2_floats) X(avx2_integers) X(avx512_floats)
-#define POOLGRAD_PART(name)       \
+enum class Elements { floats, halves, integers };
+
+constexpr Elements kind_of(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::float32:
+    case Dtype::float64:
+      return Elements::floats;
+    case Dtype::float16:
+    case Dtype::bfloat16:
+      return Elements::halves;
+    default:
+      return Elements::integers;
+  }
+}
+
+#define POOLGRAD_DECLARE(name)    \
   namespace name {                \
   Kernels find(const Problem& p); \
   }
-POOLGRAD_PARTS(POOLGRAD_PART)
-#undef POOLGRAD_PART
+POOLGRAD_DECLARE(base_floats)
+POOLGRAD_DECLARE(base_halves)
+POOLGRAD_DECLARE(base_integers)
+POOLGRAD_DECLARE(avx2_floats)
+POOLGRAD_DECLARE(avx2_halves)
+POOLGRAD_DECLARE(avx2_integers)
+POOLGRAD_DECLARE(avx512_floats)
+POOLGRAD_DECLARE(avx512_halves)
+#undef POOLGRAD_DECLARE
 
 namespace base {
 Kernels find(const Problem& p);

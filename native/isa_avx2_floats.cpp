@@ -1,4 +1,5 @@
 #define POOLGRAD_ISA avx2_floats
-constexpr bool builds_floats = true, is_base = false;
+#define POOLGRAD_ELEMENTS Elements::floats
+constexpr bool is_base = false;
 
 #include "kernels.inc"

@@ -1,4 +1,5 @@
 #define POOLGRAD_ISA avx2_integers
-constexpr bool builds_floats = false, is_base = false;
+#define POOLGRAD_ELEMENTS Elements::integers
+constexpr bool is_base = false;
 
 #include "kernels.inc"

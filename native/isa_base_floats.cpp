@@ -1,4 +1,5 @@
 #define POOLGRAD_ISA base_floats
-constexpr bool builds_floats = true, is_base = true;
+#define POOLGRAD_ELEMENTS Elements::floats
+constexpr bool is_base = true;
 
 #include "kernels.inc"

@@ -1,4 +1,5 @@
 #define POOLGRAD_ISA base_integers
-constexpr bool builds_floats = false, is_base = true;
+#define POOLGRAD_ELEMENTS Elements::integers
+constexpr bool is_base = true;
 
 #include "kernels.inc"
