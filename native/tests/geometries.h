@@ -101,6 +101,7 @@ inline std::vector<Geometry> small_geometries() {
       {"whole vectors, overlapping volume", 1, {axis(4, 3, 1, 1, 1), axis(9, 3, 1, 1, 1), axis(8, 3, 1, 1, 1)}, 160},
       {"whole vectors, three by three", 2, {axis(7, 3, 1, 1, 1), axis(9, 3, 1, 1, 1)}, 48},
       {"whole vectors, shared planes", 1, {axis(7, 3, 2, 0, 1), axis(8, 3, 2, 1, 1), axis(9, 3, 2, 2, 0)}, 32},
+      {"whole vectors, few shared planes", 2, {axis(3, 3, 2, 1, 1), axis(4, 3, 2, 1, 1), axis(5, 3, 2, 1, 1)}, 16},
       {"whole vectors, table", 1, {tabled_axis(5, 0), tabled_axis(9, 1)}, 64},
       {"whole vectors, planes in no window", 1, {axis(4, 1, 2), axis(5, 2, 1), axis(6, 3, 1, 1, 1)}, 64},
       {"few whole vectors", 2, {axis(5, 2, 3, 0, 1), axis(4, 2, 2)}, 16},
