@@ -101,6 +101,7 @@ inline std::vector<Geometry> small_geometries() {
       {"whole vectors, overlapping volume", 1, {axis(4, 3, 1, 1, 1), axis(9, 3, 1, 1, 1), axis(8, 3, 1, 1, 1)}, 160},
       {"whole vectors, three by three", 2, {axis(7, 3, 1, 1, 1), axis(9, 3, 1, 1, 1)}, 48},
       {"whole vectors, shared planes", 1, {axis(7, 3, 2, 0, 1), axis(8, 3, 2, 1, 1), axis(9, 3, 2, 2, 0)}, 32},
+      {"whole vectors, few shared planes", 2, {axis(3, 3, 2, 1, 1), axis(4, 3, 2, 1, 1), axis(5, 3, 2, 1, 1)}, 16},
       {"whole vectors, table", 1, {tabled_axis(5, 0), tabled_axis(9, 1)}, 64},
       {"whole vectors, planes in no window", 1, {axis(4, 1, 2), axis(5, 2, 1), axis(6, 3, 1, 1, 1)}, 64},
       {"few whole vectors", 2, {axis(5, 2, 3, 0, 1), axis(4, 2, 2)}, 16},
@@ -114,7 +115,7 @@ inline std::vector<Geometry> small_geometries() {
       {"rows of windows", 2, {axis(8, 3, 2, 1, 1), axis(67, 3, 2, 1, 1)}, 1},
       {"rows of windows, tiled volume", 2, {axis(4, 2, 2), axis(5, 2, 2, 1, 0), axis(64, 2, 2)}, 1},
       {"rows of windows, volume", 1, {axis(5, 3, 2, 1, 1), axis(9, 3, 2, 0, 1), axis(48, 3, 2, 0, 1)}, 1},
-      {"rows of windows, one cell apart", 2, {axis(8, 3, 1, 1, 1), axis(37, 3, 1, 1, 1)}, 1},
+      {"rows of windows, one cell apart", 3, {axis(8, 3, 1, 1, 1), axis(37, 3, 1, 1, 1)}, 1},
       {"rows of windows, volume of nine", 1, {axis(4, 1, 1), axis(5, 3, 1, 0, 1), axis(40, 3, 1, 2, 2)}, 1},
       {"rows of windows, other windows", 1, {axis(5, 2, 1, 1, 0), axis(9, 2, 3, 1, 0), axis(51, 4, 2, 1, 2)}, 1},
       {"rows of windows, dilated", 1, {axis(7, 2, 2, 1, 0, 2), axis(11, 2, 1, 1, 1, 3), axis(64, 3, 2, 1, 0)}, 1},
@@ -147,6 +148,7 @@ inline std::vector<Geometry> large_geometries() {
       {"cut bands", 1, {axis(3, 3, 1, 1, 1), axis(71, 3, 2, 1, 1), axis(1501, 3, 2, 1, 1)}, 1},
       {"cut table", 1, {tabled_axis(37, 1), tabled_axis(211, 1)}, 37},
       {"windows apart", 5, {axis(101, 3, 3), axis(541, 2, 2)}, 1},
+      {"cut planes, one cell apart", 3, {axis(211, 3, 1, 1, 1), axis(331, 3, 1, 1, 1)}, 1},
       {"cut lines, volume", 1, {axis(3, 3, 1, 1, 1), axis(61, 3, 1, 1, 1), axis(331, 3, 1, 1, 1)}, 1},
   };
 }
