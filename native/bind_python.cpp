@@ -43,6 +43,14 @@ nb::object empty(const Shape& shape, nb::handle dtype, nb::handle near) {
                               PyArray_DATA(reinterpret_cast<PyArrayObject*>(near.ptr())));
 }
 
+// Bytes that will be computed from memory at `near`, an address.
+nb::object empty_bytes(std::int64_t count, std::uintptr_t near) {
+  const npy_intp size = npy_intp(count);
+  PyArray_Descr* dtype = PyArray_DescrFromType(NPY_UINT8);
+  const nb::object held = nb::steal(reinterpret_cast<PyObject*>(dtype));
+  return poolgrad::new_result(dtype, 1, &size, reinterpret_cast<const void*>(near));
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
@@ -52,6 +60,7 @@ NB_MODULE(_core, m) {
   poolgrad::bind_calls(m);
   m.def("isas", &isas);
   m.def("empty", &empty, nb::arg("shape"), nb::arg("dtype"), nb::arg("near"));
+  m.def("empty_bytes", &empty_bytes, nb::arg("count"), nb::arg("near"));
   m.def("has_result_pool", &poolgrad::has_result_pool);
   m.def("set_result_pool", &poolgrad::set_result_pool, nb::arg("bytes"));
   m.def("idle_result_bytes", &poolgrad::idle_result_bytes);

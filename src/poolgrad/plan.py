@@ -39,6 +39,7 @@ class Plan:
     numbering: str = "ordinal"
     index_dtype: str = "int64"
     index_map: tuple[int, int, int, int] = (0, 1, 0, -1)
+    base: str = ""
     common_count: int = 1
     last_axis_slowest: bool = False
     infinite_floor: bool = False
@@ -71,6 +72,20 @@ def checked_size(name: str, shape: Shape) -> None:
         raise InvalidArgumentError(f"{name} must have fewer than 2**59 elements, got shape {list(shape)}")
 
 
+def axis_numbers(axis: Axis) -> tuple[int, ...]:
+    """An axis but for its tables, in the order in which kernels and operators take it."""
+    return (
+        axis.size,
+        axis.outputs,
+        axis.window,
+        axis.stride,
+        axis.pad,
+        axis.dilation,
+        axis.counted,
+        axis.divisor,
+    )
+
+
 def fold(shape: Shape, first: int, axes: tuple[Axis, ...], *, numbered: bool = False) -> Folded:
     """Fold a shape whose axes ``first, first + 1, ...`` have these windows.
 
@@ -100,7 +115,7 @@ def flat(input_shape: Shape, output_shape: Shape, first: int, spatial: int) -> F
     """Fold shapes of a call whose cells are given by position: the axes ``first, ...`` become one without windows.
 
     >>> flat((2, 8, 8, 3), (2, 4, 4, 3), 1, 2).axes[2]
-    Axis(size=64, outputs=16, window=1, stride=1, pad=0, dilation=1, starts=(), stops=())
+    Axis(size=64, outputs=16, window=1, stride=1, pad=0, dilation=1, starts=(), stops=(), counted=-1, divisor=0)
     """
     after = first + spatial
     one = Axis(1, 1)
@@ -172,4 +187,4 @@ def with_argmax(plan: Plan, index_dtype: str, base: str) -> Plan:
         largest = image * plan.outer
     if reads and largest > 2 ** (31 if index_dtype == "int32" else 63):
         raise InvalidArgumentError(f"Targmax must be int64 to count {largest} elements, got int32")
-    return replace(plan, numbering="position", index_dtype=index_dtype, index_map=index_map)
+    return replace(plan, numbering="position", index_dtype=index_dtype, index_map=index_map, base=base)

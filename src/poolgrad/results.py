@@ -69,6 +69,12 @@ def empty(shape: tuple[int, ...], dtype: np.dtype, near: npt.NDArray[Any]) -> np
     return cast(npt.NDArray[Any], _core.empty(shape, dtype, near))
 
 
+def empty_bytes(count: int, near: int) -> npt.NDArray[Any]:
+    """LEAST or more new bytes, of which a result will be made from what lies at the address ``near``."""
+    get_result_pool()
+    return cast(npt.NDArray[Any], _core.empty_bytes(count, near))
+
+
 def release_results() -> None:
     """Give the memory of results that have died back to the system now. Arrays in use stay as they are.
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from poolgrad import _core, calls
 from poolgrad.errors import InvalidArgumentError
-from poolgrad.plan import Plan
+from poolgrad.plan import Plan, axis_numbers
 from poolgrad.threads import get_num_threads
 
 _forced: str | None = None
@@ -64,8 +64,7 @@ def _made(plan: Plan) -> _core.Problem:
         verify=plan.verify,
     )
     for number, axis in enumerate(plan.axes):
-        numbers = (axis.size, axis.outputs, axis.window, axis.stride, axis.pad, axis.dilation)
-        made.set_axis(number, numbers, axis.starts, axis.stops)
+        made.set_axis(number, axis_numbers(axis), axis.starts, axis.stops)
     return made
 
 
@@ -81,6 +80,17 @@ def run(work: _core.Problem, name: str, arrays: Mapping[str, Any], out: Any, out
         threads=get_num_threads(),
         isa=name,
     )
+    if outcome == 3:
+        raise AssertionError("no kernel for this plan")
+    return position if outcome == 1 else None
+
+
+def run_at(work: _core.Problem, addresses: tuple[int, int, int, int, int, int], threads: int) -> int | None:
+    """The same on memory by address, 0 for none: of input, reference, index, data, out and the index to fill.
+
+    Each must have as many elements as the problem says.
+    """
+    outcome, position = work.run_at(*addresses, threads, isa())
     if outcome == 3:
         raise AssertionError("no kernel for this plan")
     return position if outcome == 1 else None

@@ -1,0 +1,184 @@
+"""Calls of plain eager programs: made ready once, then repeated without a look at their arguments.
+
+An operator costs tens of microseconds before its kernel starts. Where nothing watches the program (no compiler, no
+transform, no mode, no subclass) the kernel is called directly, with the same derivative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import Parameter
+
+from poolgrad.errors import UnsupportedError
+from poolgrad.forms import ADJOINT, BACK, Rule, derived, flattened, numbers_of, plan_of, three
+from poolgrad.plan import Shape
+from poolgrad.torch._memory import DTYPES, Call, order_of, side
+from poolgrad.torch._operators import Pooled, needs_derivative, overload
+from poolgrad.windows import Axis
+
+Axes = tuple[Axis, ...]
+
+_MOST_KEPT = 1024
+_kept: dict[Hashable, Eager] = {}
+
+
+def _plain_keys() -> frozenset[int]:
+    """Dispatch keys of tensors that are nothing but memory, on the CPU and on a GPU."""
+    sample = torch.empty(0)
+    keys = torch._C._dispatch_keys(sample)
+    with torch.inference_mode():
+        inference = torch._C._dispatch_keys(torch.empty(0))
+    found = [keys, inference]
+    key = torch._C.DispatchKey
+    for these in (keys, inference):
+        other = these.remove(key.CPU).remove(key.AutogradCPU).remove(key.AutocastCPU).add(key.CUDA).add(key.AutocastCUDA)
+        found.append(other.add(key.AutogradCUDA) if these.has(key.AutogradCPU) else other)
+    return frozenset(one.raw_repr() for one in found)
+
+
+_PLAIN = _plain_keys()
+
+
+def is_plain(tensor: Tensor) -> bool:
+    """Is this a tensor of a program that nothing watches or traces?"""
+    return (
+        not torch.compiler.is_compiling()
+        and (type(tensor) is Tensor or type(tensor) is Parameter)
+        and torch._C._dispatch_keys(tensor).raw_repr() in _PLAIN
+        and not torch._C._are_functorch_transforms_active()
+        and not torch._C._len_torch_dispatch_stack()
+        and not torch._C._is_torch_function_mode_enabled()
+        and torch._C._get_tracing_state() is None
+    )
+
+
+class Eager:
+    """A call on tensors of one shape, order and dtype."""
+
+    __slots__ = ("_adjoint", "_call", "_tangent", "axes", "family", "gives_index", "order", "rule", "shape", "spatial")
+
+    def __init__(
+        self, family: str, rule: Rule, axes: Axes, shape: Shape, order: Shape, dtype: torch.dtype, gives_index: bool
+    ) -> None:
+        """``shape`` is that of the pooled tensor, ``order`` how its axes lie."""
+        if dtype not in DTYPES:
+            raise UnsupportedError(f"input must have one of the dtypes {', '.join(DTYPES.values())}, got {dtype}")
+        self.family, self.rule, self.axes, self.gives_index = family, rule, axes, gives_index
+        self.shape, self.order, self.spatial = shape, order, len(axes)
+        self._adjoint: Eager | None = None
+        self._tangent: Eager | None = None
+        self._call = self._made(dtype)
+
+    def _made(self, dtype: torch.dtype) -> Call:
+        spatial = self.spatial
+        first = self.order.index(len(self.shape) - spatial)
+        outer = inner = 1
+        for axis in self.order[:first]:
+            outer *= self.shape[axis]
+        for axis in self.order[first + spatial :]:
+            inner *= self.shape[axis]
+        folded = flattened(self.axes) if self.rule.selector == "given" else three(self.axes)
+        plan = plan_of(self.family, self.rule, DTYPES[dtype], outer, folded, inner)
+        outputs = (*self.shape[:-spatial], *(axis.outputs for axis in self.axes))
+        sides = side(self.shape, self.order), side(outputs, self.order)
+        return Call(plan, *(reversed(sides) if self.family in BACK else sides))
+
+    def run(self, data: Tensor, *by: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """The kernel itself, without its derivative."""
+        return self._call.run(data, *by)
+
+    def __call__(self, data: Tensor, *by: Tensor | None) -> Any:
+        """The result, differentiable; the pair with the index where the call gives it."""
+        if not is_plain(data):
+            return through_operator(self.family, self.rule, self.axes, self.order, self.gives_index, data, *by)
+        if needs_derivative(data):
+            return Pooled.apply(self, data, *(by or (None, None, None)))
+        out, index = self._call.run(data, *by)
+        return (out, index) if self.gives_index else out
+
+    def _derived(self, family: str) -> Eager:
+        rule = derived(self.rule) if self.family == "maximum" else self.rule
+        return Eager(family, rule, self.axes, self.shape, self.order, self._call.dtype, False)
+
+    def adjoint(self, grad: Tensor, *by: Tensor | None) -> Any:
+        """The derivative in the data, applied backwards."""
+        if self._adjoint is None:
+            self._adjoint = self._derived(ADJOINT.get(self.family, "route"))
+        return self._adjoint(grad, *by)
+
+    def tangent(self, data: Tensor, *by: Tensor | None) -> Any:
+        """The derivative in the data, applied forwards."""
+        if self._tangent is None:
+            self._tangent = self._derived("pick" if self.family == "maximum" else self.family)
+        return self._tangent(data, *by)
+
+
+def kept(key: Hashable, made: Eager | None = None) -> Eager | None:
+    """The call under this key, or what is put there now."""
+    if made is None:
+        return _kept.get(key)
+    if len(_kept) >= _MOST_KEPT:
+        _kept.clear()
+    _kept[key] = made
+    return made
+
+
+def traced_order(tensor: Tensor, spatial: int) -> Shape:
+    """The order of a tensor's axes as far as a traced program asks: channels first or last."""
+    rank = tensor.dim()
+    written = tuple(range(rank))
+    last = (*range(rank - spatial - 1), *range(rank - spatial, rank), rank - spatial - 1)
+    if not tensor.is_contiguous() and tensor.permute(last).is_contiguous():
+        return last
+    return written
+
+
+def order_in(tensor: Tensor, spatial: int) -> Shape:
+    """The order of a tensor's axes."""
+    return order_of(tuple(tensor.shape), tensor.stride(), spatial)
+
+
+def through_operator(
+    family: str, rule: Rule, axes: Axes, order: Shape, gives_index: bool, data: Tensor, *by: Tensor | None
+) -> Any:
+    """The same through an operator: a few views around it, all of which can be traced."""
+    spatial = len(axes)
+    first = order.index(len(order) - spatial)
+    folded = flattened(axes) if rule.selector == "given" else three(axes)
+    numbers, tables = numbers_of(folded)
+    selecting = (by or (None, None, None)) if family in ("pick", "route") else ()
+
+    def canonical(tensor: Tensor | None, inputs: bool) -> Tensor | None:
+        if tensor is None:
+            return None
+        moved = tensor.permute(order)
+        outer, inner = _product(moved.shape[:first]), _product(moved.shape[first + spatial :])
+        cells = [axis.size if inputs else axis.outputs for axis in folded]
+        return moved.reshape(outer, *cells, inner)
+
+    def restored(tensor: Tensor, inputs: bool) -> Tensor:
+        sizes = [data.shape[axis] for axis in order]
+        sizes[first : first + spatial] = [axis.size if inputs else axis.outputs for axis in axes]
+        inverse = [0] * len(order)
+        for place, axis in enumerate(order):
+            inverse[axis] = place
+        return tensor.reshape(sizes).permute(inverse)
+
+    sides = (True, False, False)  # input, reference, index
+    chosen = [canonical(tensor, inputs) for tensor, inputs in zip(selecting, sides, strict=False)]
+    made = overload(family)(canonical(data, family not in BACK), *chosen, numbers, tables, rule.text())
+    if family != "maximum":
+        return restored(made, family in BACK)
+    values = restored(made[0], False)
+    return (values, restored(made[1], False)) if gives_index else values
+
+
+def _product(sizes: Any) -> Any:
+    product = 1
+    for size in sizes:
+        product = product * size
+    return product

@@ -1,0 +1,184 @@
+"""Tensors as memory: in which order their axes lie, new ones in the same order, and kernels run on them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from poolgrad import machine, results
+from poolgrad.errors import InvalidArgumentError, UnsupportedError
+from poolgrad.faults import explain
+from poolgrad.forms import BACK
+from poolgrad.kernels import cpu
+from poolgrad.plan import Plan, Shape
+
+NAMES = {name: getattr(torch, name) for name in ("float16", "bfloat16", "float32", "float64")}
+NAMES |= {f"{sign}int{bits}": getattr(torch, f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)}
+DTYPES = {dtype: name for name, dtype in NAMES.items()}
+ROLES = {"input": "input", "reference": "the maxima", "index": "indices", "data": "the gradient"}
+
+
+class Side(NamedTuple):
+    """Shape and strides of the tensors on one side of a call: dense, in one order."""
+
+    shape: Shape
+    strides: Shape
+
+
+def contiguous_strides(shape: Shape) -> Shape:
+    """Strides of a tensor whose axes lie in order.
+
+    >>> contiguous_strides((2, 3, 4))
+    (12, 4, 1)
+    """
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= max(size, 1)
+    return tuple(reversed(strides))
+
+
+def side(shape: Shape, order: Shape) -> Side:
+    """A side whose axes lie in memory in this order.
+
+    >>> side((2, 3, 4), (0, 2, 1)).strides
+    (12, 1, 3)
+    """
+    strides = [0] * len(shape)
+    for axis, step in zip(order, contiguous_strides(tuple(shape[axis] for axis in order)), strict=True):
+        strides[axis] = step
+    return Side(shape, tuple(strides))
+
+
+def order_of(shape: Shape, strides: Shape, spatial: int) -> Shape:
+    """The order in which the axes of a tensor lie, if its last ``spatial`` ones lie together in theirs; else as written.
+
+    >>> order_of((2, 3, 4, 5), (60, 1, 15, 3), 2), order_of((2, 3, 4, 5), (60, 20, 1, 4), 2)
+    ((0, 2, 3, 1), (0, 1, 2, 3))
+    """
+    rank = len(shape)
+    written = tuple(range(rank))
+    # Equal strides belong to axes of one cell: those stay in the order they are written in.
+    order = tuple(sorted(written, key=lambda axis: (-strides[axis], axis)))
+    last = tuple(range(rank - spatial, rank))
+    for candidate in (written, order):
+        first = candidate.index(last[0])
+        together = candidate[first : first + spatial] == last
+        if together and _is_dense(shape, strides, candidate):
+            return candidate
+    return written
+
+
+def _is_dense(shape: Shape, strides: Shape, order: Shape) -> bool:
+    wanted = contiguous_strides(tuple(shape[axis] for axis in order))
+    return all(shape[axis] == 1 or strides[axis] == step for axis, step in zip(order, wanted, strict=True))
+
+
+def laid(tensor: Tensor, wanted: Side) -> Tensor:
+    """The tensor itself if it lies as wanted, else a copy that does."""
+    strides = tensor.stride()
+    if strides == wanted.strides:
+        return tensor
+    if all(n == 1 or a == b for n, a, b in zip(wanted.shape, strides, wanted.strides, strict=True)):
+        return tensor
+    return torch.empty_strided(wanted.shape, wanted.strides, dtype=tensor.dtype, device=tensor.device).copy_(tensor)
+
+
+def empty(wanted: Side, dtype: torch.dtype, near: Tensor) -> Tensor:
+    """A new tensor that will be computed from the one at ``near``."""
+    needed = math.prod(wanted.shape) * dtype.itemsize
+    if needed < results.LEAST or not near.is_cpu:
+        return torch.empty_strided(wanted.shape, wanted.strides, dtype=dtype, device=near.device)
+    there = machine.memory()
+    if there is not None and needed > there:
+        raise MemoryError(
+            f"the result of shape {list(wanted.shape)} and dtype {dtype} needs {needed / 2**30:.1f} GiB,"
+            f" and this process cannot have more than {there / 2**30:.1f} GiB"
+        )
+    memory = torch.from_numpy(results.empty_bytes(needed, near.data_ptr()))
+    return memory.view(dtype).as_strided(wanted.shape, wanted.strides)
+
+
+class Call:
+    """A plan made ready for tensors: what each looks like, and the problem of the native core."""
+
+    __slots__ = ("data_role", "dtype", "index_dtype", "inputs", "is_empty", "outputs", "plan", "problem", "reads", "writes")
+
+    def __init__(self, plan: Plan, reads: Side, writes: Side) -> None:
+        self.plan, self.reads, self.writes = plan, reads, writes
+        back = plan.family in BACK
+        self.inputs, self.outputs = (writes, reads) if back else (reads, writes)
+        self.dtype = NAMES[plan.dtype]
+        gives_index = plan.family == "maximum" and plan.numbering != "ordinal"
+        self.index_dtype = NAMES[plan.index_dtype] if gives_index else None
+        self.data_role = "input" if plan.family in ("mean", "maximum") else "data"
+        self.is_empty = 0 in reads.shape or 0 in writes.shape
+        self.problem = cpu.problem(plan)
+
+    def run(
+        self, data: Tensor, input: Tensor | None = None, reference: Tensor | None = None, index: Tensor | None = None
+    ) -> tuple[Tensor, Tensor | None]:
+        """A new result, and the index of its maxima if the plan wants one."""
+        data = laid(data, self.reads)
+        if index is not None:
+            index = laid(index, self.outputs)
+        if input is not None:
+            input = laid(input, self.inputs)
+        if reference is not None:
+            reference = laid(reference, self.outputs)
+        out = empty(self.writes, self.dtype, data)
+        out_index = None if self.index_dtype is None else empty(self.writes, self.index_dtype, data)
+        self.fill(data, input, reference, index, out, out_index)
+        return out, out_index
+
+    def fill(
+        self,
+        data: Tensor,
+        input: Tensor | None,
+        reference: Tensor | None,
+        index: Tensor | None,
+        out: Tensor,
+        out_index: Tensor | None,
+    ) -> None:
+        """Fill tensors that lie as the call says; so must all that it reads."""
+        if self.is_empty:
+            out.zero_()
+            return
+        if data.is_cpu:
+            here = data.data_ptr()
+            is_input = self.data_role == "input"
+            addresses = (
+                here if is_input else (0 if input is None else input.data_ptr()),
+                0 if reference is None else reference.data_ptr(),
+                0 if index is None else index.data_ptr(),
+                0 if is_input else here,
+                out.data_ptr(),
+                0 if out_index is None else out_index.data_ptr(),
+            )
+            bad = cpu.run_at(self.problem, addresses, torch.get_num_threads())
+            if bad is None:
+                return
+        arrays = {"input": input, "reference": reference, "index": index, self.data_role: data}
+        given = {role: tensor for role, tensor in arrays.items() if tensor is not None}
+        if not data.is_cpu:
+            bad = _gpu().run(self.plan, given, out, out_index)
+        if bad is not None:
+            # The plan knows memory, not the order of axes.
+            flat = {role: _in_memory_order(tensor, self.plan) for role, tensor in given.items()}
+            raise InvalidArgumentError(explain(self.plan, flat, ROLES, bad))
+
+
+def _in_memory_order(tensor: Tensor, plan: Plan) -> Tensor:
+    shape = plan.output_shape if tensor.numel() == math.prod(plan.output_shape) else plan.input_shape
+    return tensor.as_strided(shape, contiguous_strides(shape))
+
+
+def _gpu() -> Any:
+    try:
+        from poolgrad.kernels import gpu
+    except ImportError as error:
+        raise UnsupportedError(f"no GPU kernels yet: {error}") from error
+    return gpu

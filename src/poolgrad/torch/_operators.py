@@ -1,0 +1,234 @@
+"""The families of kernels as PyTorch operators, ``torch.ops.poolgrad.*``.
+
+They work on tensors ``[outer, D, H, W, inner]``: layout, rank and PyTorch's conventions end before. Each is linear in
+its data (of the maxima: their derivative is), and the derivative is its adjoint, again one of them; so all orders of
+derivative exist. Under ``torch.compile`` an operator is one opaque call, whatever the shapes.
+
+``numbers``, ``tables`` and ``rule`` are a plan in flat form: see :mod:`poolgrad.forms`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from poolgrad.errors import UnsupportedError
+from poolgrad.forms import ADJOINT, BACK, Rule, axes_of, derived, flattened, numbers_of, plan_of, rule_of
+from poolgrad.torch._memory import DTYPES, Call, Side, contiguous_strides
+
+_BY = "Tensor? input, Tensor? reference, Tensor? index"
+_FORM = "SymInt[] numbers, SymInt[] tables, str rule"
+_SCHEMAS = {
+    "mean": f"(Tensor data, {_FORM}) -> Tensor",
+    "spread": f"(Tensor data, {_FORM}) -> Tensor",
+    "maximum": f"(Tensor data, {_FORM}) -> (Tensor, Tensor)",
+    "pick": f"(Tensor data, {_BY}, {_FORM}) -> Tensor",
+    "route": f"(Tensor data, {_BY}, {_FORM}) -> Tensor",
+}
+_NOBODY = (None, None, None)
+
+By = tuple[Tensor | None, Tensor | None, Tensor | None]
+Numbers = list[int]
+
+library = torch.library.Library("poolgrad", "DEF")
+
+
+def overload(family: str) -> Any:
+    """The operator of a family."""
+    return getattr(torch.ops.poolgrad, family).default
+
+
+def _split(family: str, arguments: tuple[Any, ...]) -> tuple[By, Numbers, Numbers, str]:
+    """What follows the data: who selects, and the form."""
+    by = cast(By, arguments[:3]) if family in ("pick", "route") else _NOBODY
+    numbers, tables, rule = arguments[-3:]
+    return by, numbers, tables, rule
+
+
+def _joined(family: str, by: By) -> tuple[Tensor | None, ...]:
+    return by if family in ("pick", "route") else ()
+
+
+def result_shape(family: str, data: Tensor, numbers: Numbers) -> list[int]:
+    """The shape of what a family makes of its data; sizes may be symbolic."""
+    first = 0 if family in BACK else 1
+    return [data.shape[0], numbers[first], numbers[8 + first], numbers[16 + first], data.shape[4]]
+
+
+def _index_dtype(rule: Rule) -> torch.dtype:
+    return cast(torch.dtype, getattr(torch, rule.index_dtype))
+
+
+@functools.lru_cache(maxsize=1024)
+def _call(
+    family: str, rule: str, dtype: torch.dtype, outer: int, inner: int, numbers: tuple[int, ...], tables: tuple[int, ...]
+) -> Call:
+    axes = axes_of(numbers, tables)
+    plan = plan_of(family, rule_of(rule), DTYPES[dtype], outer, axes, inner)
+    sizes = (outer, *(axis.size for axis in axes), inner)
+    outputs = (outer, *(axis.outputs for axis in axes), inner)
+    sides = [Side(shape, contiguous_strides(shape)) for shape in (sizes, outputs)]
+    return Call(plan, *(reversed(sides) if family in BACK else sides))
+
+
+def _kernel(family: str) -> Callable[..., Any]:
+    def run(data: Tensor, *arguments: Any) -> Any:
+        by, numbers, tables, rule = _split(family, arguments)
+        if data.dtype not in DTYPES:
+            raise UnsupportedError(f"input must have one of the dtypes {', '.join(DTYPES.values())}, got {data.dtype}")
+        make = _call.__wrapped__ if tables else _call  # windows in tables are drawn anew with almost every call
+        call = make(family, rule, data.dtype, data.shape[0], data.shape[4], tuple(numbers), tuple(tables))
+        out, index = call.run(data, *by)
+        if family != "maximum":
+            return out
+        return out, out.new_empty(0, dtype=torch.uint8) if index is None else index
+
+    return run
+
+
+def _fake(family: str) -> Callable[..., Any]:
+    def run(data: Tensor, *arguments: Any) -> Any:
+        _, numbers, _, text = _split(family, arguments)
+        out = data.new_empty(result_shape(family, data, numbers))
+        if family != "maximum":
+            return out
+        rule = rule_of(text)
+        if rule.numbering == "ordinal":
+            return out, data.new_empty(0, dtype=torch.uint8)
+        return out, data.new_empty(out.shape, dtype=_index_dtype(rule))
+
+    return run
+
+
+class Form:
+    """A call of an operator, as the derivative sees it."""
+
+    gives_index = True
+
+    def __init__(self, keyset: Any, family: str, numbers: Numbers, tables: Numbers, rule: str) -> None:
+        self.keyset, self.family = keyset, family
+        self.numbers, self.tables, self.rule = numbers, tables, rule
+
+    def run(self, data: Tensor, *by: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """The operator itself, without its derivative."""
+        with torch._C._AutoDispatchBelowAutograd():
+            after = self.keyset & torch._C._after_autograd_keyset
+            form = (self.numbers, self.tables, self.rule)
+            made = overload(self.family).redispatch(after, data, *_joined(self.family, cast(By, by)), *form)
+        return made if self.family == "maximum" else (made, None)
+
+    def adjoint(self, grad: Tensor, *by: Tensor | None) -> Tensor:
+        """The derivative in the data, applied backwards."""
+        return self._moved(ADJOINT.get(self.family, "route"), grad, by)
+
+    def tangent(self, data: Tensor, *by: Tensor | None) -> Tensor:
+        """The derivative in the data, applied forwards."""
+        return self._moved("pick" if self.family == "maximum" else self.family, data, by)
+
+    def _moved(self, family: str, data: Tensor, by: tuple[Tensor | None, ...]) -> Tensor:
+        numbers, tables, rule = self.numbers, self.tables, rule_of(self.rule)
+        if self.family != "maximum":
+            return cast(Tensor, overload(family)(data, *_joined(family, cast(By, by)), numbers, tables, self.rule))
+        rule = derived(rule)
+        shape = None
+        if rule.selector == "given":  # by position among all cells: without windows
+            shape = result_shape(family, data, numbers)
+            axes = flattened(axes_of(numbers, tables))
+            numbers, tables = numbers_of(axes)
+            size, outputs = axes[2].size, axes[2].outputs
+            outer, inner = data.shape[0], data.shape[4]
+            data = data.reshape(outer, 1, 1, outputs if family == "route" else size, inner)
+            by = tuple(None if one is None else one.reshape(outer, 1, 1, outputs, inner) for one in by)
+        out = overload(family)(data, *by, numbers, tables, rule.text())
+        return cast(Tensor, out if shape is None else out.reshape(shape))
+
+
+class Pooled(torch.autograd.Function):
+    """The one rule of differentiation: a call's derivative in its data is the adjoint, backwards, and itself, forwards.
+
+    ``call`` is a :class:`Form` here, or in plain eager programs a call made ready before.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, call: Any, data: Tensor, *by: Tensor | None) -> Any:
+        out, made = call.run(data, *by)
+        ctx.call = call
+        ctx.set_materialize_grads(False)
+        if call.family == "maximum":
+            by = (data, out, None) if made is None or made.numel() != out.numel() else (None, None, made)
+        ctx.save_for_backward(*by)
+        ctx.save_for_forward(*by)
+        if call.family != "maximum" or not call.gives_index:
+            return out
+        ctx.mark_non_differentiable(made)
+        return out, made
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        grad = None if grads[0] is None else ctx.call.adjoint(grads[0], *ctx.saved_tensors)
+        return None, grad, None, None, None
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        moved = None if tangents[1] is None else ctx.call.tangent(tangents[1], *ctx.saved_tensors)
+        return (moved, None) if ctx.call.family == "maximum" and ctx.call.gives_index else moved
+
+
+def needs_derivative(data: Tensor) -> bool:
+    """May a derivative in this tensor be asked for later?"""
+    return (torch.is_grad_enabled() and data.requires_grad) or torch.autograd.forward_ad._current_level >= 0
+
+
+def _differentiable(family: str) -> Callable[..., Any]:
+    def run(keyset: Any, data: Tensor, *arguments: Any) -> Any:
+        by, *form = _split(family, arguments)
+        call = Form(keyset, family, *form)
+        if needs_derivative(data):
+            return Pooled.apply(call, data, *by)
+        made = call.run(data, *by)
+        return made if family == "maximum" else made[0]
+
+    return run
+
+
+def _batched(family: str) -> Callable[..., Any]:
+    """Under vmap the batch is more outer."""
+
+    def folded(tensor: Tensor | None, axis: int | None, size: int) -> Tensor | None:
+        if tensor is None:
+            return None
+        moved = tensor.expand(size, *tensor.shape) if axis is None else tensor.movedim(axis, 0)
+        return moved.reshape(-1, *moved.shape[2:])
+
+    def run(info: Any, axes: tuple[Any, ...], data: Tensor, *arguments: Any) -> Any:
+        by, numbers, tables, rule = _split(family, arguments)
+        if rule_of(rule).base == "batch":
+            raise UnsupportedError("an index over the whole batch cannot be used under vmap")
+        size = info.batch_size
+        several = [folded(*pair, size) for pair in zip((data, *by), axes[:4], strict=False)]
+        out = overload(family)(several[0], *_joined(family, cast(By, tuple(several[1:]))), numbers, tables, rule)
+        if family != "maximum":
+            return out.reshape(size, -1, *out.shape[1:]), 0
+        values, index = out
+        is_whole = rule_of(rule).numbering != "ordinal"
+        index = index.reshape(size, -1, *index.shape[1:]) if is_whole else index
+        return (values.reshape(size, -1, *values.shape[1:]), index), (0, 0 if is_whole else None)
+
+    return run
+
+
+def _define() -> None:
+    for family, schema in _SCHEMAS.items():
+        library.define(family + schema, tags=(torch.Tag.pt2_compliant_tag,))
+        for key in ("CPU", "CUDA"):
+            library.impl(family, _kernel(family), key)
+        library.impl(family, _differentiable(family), "Autograd", with_keyset=True)
+        torch.library.register_fake(f"poolgrad::{family}", _fake(family), lib=library)
+        torch.library.register_vmap(f"poolgrad::{family}", _batched(family), lib=library)
+
+
+_define()

@@ -1,0 +1,150 @@
+"""Values by their place in the input: unpooling, and what else knows its cells rather than its windows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from poolgrad import errors
+from poolgrad.arguments import describe
+from poolgrad.errors import InvalidArgumentError
+from poolgrad.forms import Rule
+from poolgrad.torch._arguments import Numbers, checked_rank, per_axis
+from poolgrad.torch._eager import Eager, is_plain, kept, order_in, through_operator, traced_order
+from poolgrad.torch._functions import widened
+from poolgrad.windows import Axis
+
+
+def moved(family: str, data: Tensor, index: Tensor, sizes: Sequence[int], outputs: Sequence[int]) -> Tensor:
+    """``route``: values to the places that ``index`` names, which add up there; ``pick``: the values at those places.
+
+    Places count the cells of one plane; ``sizes`` are those of the plane, ``outputs`` those of the index.
+    """
+    axes = tuple(Axis(size, count) for size, count in zip(sizes, outputs, strict=True))
+    spatial = len(axes)
+    rule = Rule("given", "position", str(index.dtype).removeprefix("torch."), "plane")
+    shape = (*data.shape[:-spatial], *sizes)
+    if not is_plain(data) or not is_plain(index):
+        order = traced_order(data, spatial)
+        return cast(Tensor, through_operator(family, rule, axes, order, False, data, None, None, index))
+    key = (family, rule, axes, shape, data.stride(), data.dtype)
+    call = kept(key) or kept(key, Eager(family, rule, axes, shape, order_in(data, spatial), data.dtype, False))
+    assert call is not None
+    return cast(Tensor, call(data, None, None, index))
+
+
+def _last_of_each(values: Tensor, indices: Tensor, cells: int, spatial: int) -> Tensor:
+    """The values that stay where several go to one place: the last one does, the others count as zeros."""
+    flat = indices.flatten(-spatial)
+    numbers = torch.arange(flat.shape[-1], device=flat.device).expand_as(flat)
+    last = torch.full((*flat.shape[:-1], cells), -1, dtype=torch.int64, device=flat.device)
+    last = last.scatter_reduce(-1, flat, numbers, "amax")
+    stays = (last.gather(-1, flat) == numbers).view_as(indices)
+    return torch.where(stays, values, torch.zeros((), dtype=values.dtype, device=values.device))
+
+
+def _unpooled_sizes(
+    input: Tensor, spatial: int, kernel_size: Any, stride: Any, padding: Any, output_size: Any
+) -> list[int]:
+    window = per_axis("kernel_size", kernel_size, spatial, 1)
+    steps = window if stride is None else per_axis("stride", stride, spatial, 1)
+    pads = per_axis("padding", padding, spatial, 0)
+    counts = input.shape[-spatial:]
+    sizes = [(counts[k] - 1) * steps[k] + window[k] - 2 * pads[k] for k in range(spatial)]
+    if output_size is None:
+        return sizes
+    wanted = list(output_size) if isinstance(output_size, list | tuple) else [output_size]
+    wanted = wanted[2:] if len(wanted) == spatial + 2 else wanted
+    if len(wanted) != spatial:
+        raise InvalidArgumentError(
+            f"output_size must have {spatial} or {spatial + 2} entries, got {describe(output_size)}"
+        )
+    for size, count, step in zip(sizes, wanted, steps, strict=True):
+        if not size - step < count < size + step:
+            raise InvalidArgumentError(
+                f"output_size must lie between {size - step} and {size + step} there, both excluded, got {count} in"
+                f" {wanted}"
+            )
+    return wanted
+
+
+def _unpooled(
+    name: str, input: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: Any, output_size: Any
+) -> Tensor:
+    spatial = int(name[-2])
+    try:
+        checked_rank(input, spatial)
+        checked_rank(indices, spatial, "indices")
+        if indices.dtype != torch.int64:
+            raise TypeError(f"indices must have dtype int64, got {indices.dtype}")
+        if indices.shape != input.shape:
+            raise InvalidArgumentError(
+                f"indices must have the input's shape {list(input.shape)}, got {list(indices.shape)}"
+            )
+        sizes = _unpooled_sizes(input, spatial, kernel_size, stride, padding, output_size)
+        cells = 1
+        for size in sizes:
+            cells = cells * size
+        input = widened(input, name)
+        if is_plain(indices) and indices.numel() and not 0 <= int(indices.min()) <= int(indices.max()) < cells:
+            raise InvalidArgumentError(
+                f"indices must have entries from 0 to {cells - 1}, got {int(indices.min())} to {int(indices.max())}"
+            )
+        values = _last_of_each(input, indices, cells, spatial)
+        return moved("route", values, indices, sizes, input.shape[-spatial:])
+    except errors.RAISED as error:
+        raise errors.named(name, error) from None
+
+
+def max_unpool1d(
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: Numbers,
+    stride: Numbers | None = None,
+    padding: Numbers = 0,
+    output_size: Sequence[int] | None = None,
+) -> Tensor:
+    """``torch.nn.functional.max_unpool1d``: values back at the places they came from, zeros elsewhere.
+
+    Where several go to one place the last one stays, always.
+
+    >>> max_unpool1d(torch.tensor([[5.0, 7.0]]), torch.tensor([[1, 2]]), 2)
+    tensor([[0., 5., 7., 0.]])
+    """
+    return _unpooled("max_unpool1d", input, indices, kernel_size, stride, padding, output_size)
+
+
+def max_unpool2d(
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: Numbers,
+    stride: Numbers | None = None,
+    padding: Numbers = 0,
+    output_size: Sequence[int] | None = None,
+) -> Tensor:
+    """``torch.nn.functional.max_unpool2d``: as :func:`max_unpool1d`.
+
+    >>> max_unpool2d(torch.tensor([[[5.0]]]), torch.tensor([[[3]]]), 2)
+    tensor([[[0., 0.],
+             [0., 5.]]])
+    """
+    return _unpooled("max_unpool2d", input, indices, kernel_size, stride, padding, output_size)
+
+
+def max_unpool3d(
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: Numbers,
+    stride: Numbers | None = None,
+    padding: Numbers = 0,
+    output_size: Sequence[int] | None = None,
+) -> Tensor:
+    """``torch.nn.functional.max_unpool3d``: as :func:`max_unpool1d`.
+
+    >>> max_unpool3d(torch.tensor([[[[5.0]]]]), torch.tensor([[[[7]]]]), 2).sum()
+    tensor(5.)
+    """
+    return _unpooled("max_unpool3d", input, indices, kernel_size, stride, padding, output_size)
