@@ -15,6 +15,8 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor
+from torch.autograd.forward_ad import _set_fwd_grad_enabled
+from torch._functorch.utils import enable_single_level_autograd_function
 
 from poolgrad.errors import UnsupportedError
 from poolgrad.forms import ADJOINT, BACK, Rule, axes_of, derived, flattened, numbers_of, plan_of, rule_of
@@ -115,7 +117,8 @@ class Form:
 
     def run(self, data: Tensor, *by: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """The operator itself, without its derivative."""
-        with torch._C._AutoDispatchBelowAutograd():
+        # Gradients are not off for the transforms of torch.func outside this one.
+        with torch._C._AutoDispatchBelowAutograd(), torch.enable_grad(), _set_fwd_grad_enabled(True):
             after = self.keyset & torch._C._after_autograd_keyset
             form = (self.numbers, self.tables, self.rule)
             made = overload(self.family).redispatch(after, data, *_joined(self.family, cast(By, by)), *form)
@@ -147,7 +150,7 @@ class Form:
         return cast(Tensor, out if shape is None else out.reshape(shape))
 
 
-class Pooled(torch.autograd.Function):
+class Pooled(torch.autograd.function._SingleLevelFunction):
     """The one rule of differentiation: a call's derivative in its data is the adjoint, backwards, and itself, forwards.
 
     ``call`` is a :class:`Form` here, or in plain eager programs a call made ready before.
@@ -188,7 +191,9 @@ def _differentiable(family: str) -> Callable[..., Any]:
         by, *form = _split(family, arguments)
         call = Form(keyset, family, *form)
         if needs_derivative(data):
-            return Pooled.apply(call, data, *by)
+            # A transform of torch.func that is under way has come down to its own level here.
+            with enable_single_level_autograd_function():
+                return Pooled.apply(call, data, *by)
         made = call.run(data, *by)
         return made if family == "maximum" else made[0]
 
