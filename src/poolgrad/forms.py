@@ -5,7 +5,7 @@ Such operators are traced and stored by their library, which knows tensors, inte
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from poolgrad.plan import Plan, axis_numbers, fold, make, with_argmax, with_offsets
@@ -82,6 +82,18 @@ def axes_of(numbers: Sequence[int], tables: Sequence[int]) -> tuple[Axis, Axis, 
     return axes[0], axes[1], axes[2]
 
 
+def product(numbers: Iterable[int]) -> int:
+    """The product of numbers, of which some may be symbolic.
+
+    >>> product((2, 3))
+    6
+    """
+    result = 1
+    for number in numbers:
+        result = result * number
+    return result
+
+
 def three(axes: Sequence[Axis]) -> tuple[Axis, Axis, Axis]:
     """One to three axes as three, the first ones of a single cell."""
     one = Axis(1, 1)
@@ -91,10 +103,7 @@ def three(axes: Sequence[Axis]) -> tuple[Axis, Axis, Axis]:
 
 def flattened(axes: Sequence[Axis]) -> tuple[Axis, Axis, Axis]:
     """The axes of a call whose cells are given by position: one without windows. Sizes may be symbolic."""
-    size = outputs = 1
-    for axis in axes:
-        size, outputs = size * axis.size, outputs * axis.outputs
-    return three((Axis(size, outputs),))
+    return three((Axis(product([axis.size for axis in axes]), product([axis.outputs for axis in axes])),))
 
 
 def plan_of(family: str, rule: Rule, dtype: str, outer: int, axes: Sequence[Axis], inner: int) -> Plan:

@@ -142,43 +142,49 @@ def order_in(tensor: Tensor, spatial: int) -> Shape:
     return order_of(tuple(tensor.shape), tensor.stride(), spatial)
 
 
+def _canonical(tensor: Tensor | None, order: Shape, spatial: int, joins: bool) -> Tensor | None:
+    """A tensor as ``[outer, D, H, W, inner]``; its spatial axes become one if it ``joins`` them."""
+    if tensor is None:
+        return None
+    first = order.index(len(order) - spatial)
+    after = len(order) - first - spatial
+    moved = tensor.permute(order)
+    moved = moved.flatten(len(order) - after) if after else moved.unsqueeze(-1)
+    moved = moved.flatten(first, first + spatial - 1) if joins else moved
+    moved = moved.flatten(0, first - 1) if first else moved.unsqueeze(0)
+    while moved.dim() < 5:
+        moved = moved.unsqueeze(1)
+    return moved
+
+
+def _restored(tensor: Tensor, order: Shape, like: Tensor, sizes: list[int], joins: bool) -> Tensor:
+    """A tensor ``[outer, D, H, W, inner]`` with the axes of another and these spatial sizes."""
+    spatial = len(sizes)
+    first = order.index(len(order) - spatial)
+    for _ in range(3 - (1 if joins else spatial)):
+        tensor = tensor.select(1, 0)
+    tensor = tensor.unflatten(1, sizes) if joins else tensor
+    last = [like.shape[axis] for axis in order[first + spatial :]]
+    tensor = tensor.unflatten(-1, last) if last else tensor.select(-1, 0)
+    tensor = tensor.unflatten(0, [like.shape[axis] for axis in order[:first]]) if first else tensor.select(0, 0)
+    inverse = [0] * len(order)
+    for place, axis in enumerate(order):
+        inverse[axis] = place
+    return tensor.permute(inverse)
+
+
 def through_operator(
     family: str, rule: Rule, axes: Axes, order: Shape, gives_index: bool, data: Tensor, *by: Tensor | None
 ) -> Any:
     """The same through an operator: a few views around it, all of which can be traced."""
     spatial = len(axes)
-    first = order.index(len(order) - spatial)
-    folded = flattened(axes) if rule.selector == "given" else three(axes)
-    numbers, tables = numbers_of(folded)
+    joins = rule.selector == "given"
+    numbers, tables = numbers_of(flattened(axes) if joins else three(axes))
     selecting = (by or (None, None, None)) if family in ("pick", "route") else ()
-
-    def canonical(tensor: Tensor | None, inputs: bool) -> Tensor | None:
-        if tensor is None:
-            return None
-        moved = tensor.permute(order)
-        outer, inner = _product(moved.shape[:first]), _product(moved.shape[first + spatial :])
-        cells = [axis.size if inputs else axis.outputs for axis in folded]
-        return moved.reshape(outer, *cells, inner)
-
-    def restored(tensor: Tensor, inputs: bool) -> Tensor:
-        sizes = [data.shape[axis] for axis in order]
-        sizes[first : first + spatial] = [axis.size if inputs else axis.outputs for axis in axes]
-        inverse = [0] * len(order)
-        for place, axis in enumerate(order):
-            inverse[axis] = place
-        return tensor.reshape(sizes).permute(inverse)
-
-    sides = (True, False, False)  # input, reference, index
-    chosen = [canonical(tensor, inputs) for tensor, inputs in zip(selecting, sides, strict=False)]
-    made = overload(family)(canonical(data, family not in BACK), *chosen, numbers, tables, rule.text())
+    chosen = [_canonical(tensor, order, spatial, joins) for tensor in selecting]
+    made = overload(family)(_canonical(data, order, spatial, joins), *chosen, numbers, tables, rule.text())
+    sizes = [axis.size if family in BACK else axis.outputs for axis in axes]
     if family != "maximum":
-        return restored(made, family in BACK)
-    values = restored(made[0], False)
-    return (values, restored(made[1], False)) if gives_index else values
-
-
-def _product(sizes: Any) -> Any:
-    product = 1
-    for size in sizes:
-        product = product * size
-    return product
+        return _restored(made, order, data, sizes, joins)
+    values = _restored(made[0], order, data, sizes, joins)
+    return (values, _restored(made[1], order, data, sizes, joins)) if gives_index else values

@@ -6,7 +6,6 @@ after) pair an axis. The result keeps the input's memory format, and every deriv
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
@@ -16,7 +15,7 @@ from torch import Tensor
 from poolgrad import errors
 from poolgrad.dtypes import smallest_unsigned
 from poolgrad.errors import UnsupportedError
-from poolgrad.forms import Rule
+from poolgrad.forms import Rule, product
 from poolgrad.torch import _onnx
 from poolgrad.torch._arguments import Numbers, Outputs, Pads, adaptive_axes, checked_rank, regular_axes
 from poolgrad.torch._eager import Axes, Eager, is_plain, kept, order_in, through_operator, traced_order
@@ -65,11 +64,11 @@ _ADAPTIVE_MAX = _ops("adaptive_max_pool", "maximum", adaptive_axes)
 
 def saving(axes: Axes) -> Rule:
     """How winners are saved for the derivative: by the place in their window, or in the input where windows differ."""
-    if any(axis.starts for axis in axes):
-        cells = math.prod(axis.size for axis in axes)
+    if any([axis.starts for axis in axes]):  # noqa: C419 - torch.compile knows no generators here
+        cells = product([axis.size for axis in axes])
         narrow = isinstance(cells, int) and cells < 2**31
         return Rule("first_nan", "position", "int32" if narrow else "int64", "plane")
-    return Rule("first_nan", "offset", smallest_unsigned(math.prod(axis.window for axis in axes) - 1))
+    return Rule("first_nan", "offset", smallest_unsigned(product([axis.window for axis in axes]) - 1))
 
 
 def _hashable(value: Any) -> Any:

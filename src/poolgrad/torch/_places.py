@@ -11,7 +11,7 @@ from torch import Tensor
 from poolgrad import errors
 from poolgrad.arguments import describe
 from poolgrad.errors import InvalidArgumentError
-from poolgrad.forms import Rule
+from poolgrad.forms import Rule, product
 from poolgrad.torch._arguments import Numbers, checked_rank, per_axis
 from poolgrad.torch._eager import Eager, is_plain, kept, order_in, through_operator, traced_order
 from poolgrad.torch._functions import widened
@@ -85,9 +85,7 @@ def _unpooled(
                 f"indices must have the input's shape {list(input.shape)}, got {list(indices.shape)}"
             )
         sizes = _unpooled_sizes(input, spatial, kernel_size, stride, padding, output_size)
-        cells = 1
-        for size in sizes:
-            cells = cells * size
+        cells = product(sizes)
         input = widened(input, name)
         if is_plain(indices) and indices.numel() and not 0 <= int(indices.min()) <= int(indices.max()) < cells:
             raise InvalidArgumentError(
