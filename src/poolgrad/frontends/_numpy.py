@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,11 @@ def inspect(name: str, array: Array) -> ArrayInfo:
     if isinstance(array, np.ma.MaskedArray):
         raise TypeError(f"{name} must be a plain array, got a masked one: fill it first, with {name}.filled(value)")
     return ArrayInfo(name, array.shape, name_of(array.dtype), _text_of(array.dtype))
+
+
+def vector(numbers: Sequence[int], like: Array) -> Array:
+    """Integers as an array."""
+    return np.array(numbers, np.int64)
 
 
 @functools.lru_cache(maxsize=256)

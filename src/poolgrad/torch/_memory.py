@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import torch
@@ -105,10 +106,23 @@ def empty(wanted: Side, dtype: torch.dtype, near: Tensor) -> Tensor:
 class Call:
     """A plan made ready for tensors: what each looks like, and the problem of the native core."""
 
-    __slots__ = ("data_role", "dtype", "index_dtype", "inputs", "is_empty", "outputs", "plan", "problem", "reads", "writes")
+    __slots__ = (
+        "data_role",
+        "dtype",
+        "index_dtype",
+        "inputs",
+        "is_empty",
+        "names",
+        "outputs",
+        "plan",
+        "problem",
+        "reads",
+        "writes",
+    )
 
-    def __init__(self, plan: Plan, reads: Side, writes: Side) -> None:
-        self.plan, self.reads, self.writes = plan, reads, writes
+    def __init__(self, plan: Plan, reads: Side, writes: Side, names: Mapping[str, str] = ROLES) -> None:
+        """``names`` are what an error calls the tensors, by role."""
+        self.plan, self.reads, self.writes, self.names = plan, reads, writes, names
         back = plan.family in BACK
         self.inputs, self.outputs = (writes, reads) if back else (reads, writes)
         self.dtype = NAMES[plan.dtype]
@@ -168,7 +182,7 @@ class Call:
         if bad is not None:
             # The plan knows memory, not the order of axes.
             flat = {role: _in_memory_order(tensor, self.plan) for role, tensor in given.items()}
-            raise InvalidArgumentError(explain(self.plan, flat, ROLES, bad))
+            raise InvalidArgumentError(explain(self.plan, flat, self.names, bad))
 
 
 def _in_memory_order(tensor: Tensor, plan: Plan) -> Tensor:
