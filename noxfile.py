@@ -9,7 +9,7 @@ from pathlib import Path
 import nox
 
 nox.needs_version = ">=2024.10"
-nox.options.sessions = ["lint", "tests", "types", "native", "oracle"]
+nox.options.sessions = ["lint", "tests", "torch", "types", "native", "oracle"]
 nox.options.default_venv_backend = "venv"
 nox.options.error_on_external_run = True
 
@@ -18,6 +18,7 @@ FOLDERS = [ROOT / "native", ROOT / "benchmarks"]
 NATIVE = sorted(str(path) for folder in FOLDERS for kind in ("h", "cpp", "inc") for path in folder.rglob(f"*.{kind}"))
 PROJECT = nox.project.load_toml("pyproject.toml")
 TESTS = nox.project.dependency_groups(PROJECT, "test")
+TORCH = nox.project.dependency_groups(PROJECT, "torch")
 BENCH = nox.project.dependency_groups(PROJECT, "bench")
 
 BUILD = ROOT / "build" / "wheel"
@@ -80,6 +81,13 @@ def tests(session: nox.Session) -> None:
     """All Python tests against the wheel in an empty environment, side by side; or pytest with the given arguments."""
     session.install(build_wheel(session), *TESTS)
     session.run("pytest", *(session.posargs or ["-n", "auto"]))
+
+
+@nox.session
+def torch(session: nox.Session) -> None:
+    """Tests of poolgrad.torch with the PyTorch it is made for, on the CPU."""
+    session.install(build_wheel(session), *TESTS, *TORCH, "--extra-index-url", "https://download.pytorch.org/whl/cpu")
+    session.run("pytest", "tests/frontends", *(session.posargs or ["-n", "auto"]))
 
 
 @nox.session

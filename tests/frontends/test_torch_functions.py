@@ -183,7 +183,7 @@ def test_the_last_of_several_stays() -> None:
 
 
 @pytest.mark.parametrize("spatial", [2, 3])
-@pytest.mark.parametrize("outputs", [1, 4, 5, 8])
+@pytest.mark.parametrize("outputs", [1, 4, 5, 7])
 def test_fractional_windows_of_pytorch(spatial: int, outputs: int) -> None:
     x = torch.randn(2, 3, *[9] * spatial, generator=torch.Generator().manual_seed(4))
     samples = torch.rand(2, 3, spatial, generator=torch.Generator().manual_seed(5))
@@ -242,4 +242,4 @@ def test_fractional_sequences_of_tensorflow() -> None:
 def test_wrong_arguments(call: Any, text: str) -> None:
     with pytest.raises((poolgrad.InvalidArgumentError, poolgrad.UnsupportedError, TypeError), match=text) as caught:
         call()
-    assert "_pool" in str(caught.value).partition(":")[0] or "dtypes" in text
+    assert "pool" in str(caught.value).partition(":")[0] or "dtypes" in text

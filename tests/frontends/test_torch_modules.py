@@ -1,0 +1,162 @@
+"""Modules: repr, copies, pickles, state dicts, replacement; autocast, determinism, workers of a DataLoader."""
+
+from __future__ import annotations
+
+import copy
+import doctest
+import hashlib
+import importlib
+import inspect
+import io
+import pickle
+import pkgutil
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, Dataset
+
+import poolgrad.torch
+
+POOLING = [name for name in poolgrad.torch.__all__ if hasattr(nn, name)]
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("name", POOLING)
+def test_signatures_are_pytorchs(name: str) -> None:
+    ours, theirs = getattr(poolgrad.torch, name), getattr(nn, name)
+    if not name.startswith("Fractional"):
+        assert list(inspect.signature(ours).parameters) == list(inspect.signature(theirs).parameters)
+    assert issubclass(ours, theirs)
+
+
+@pytest.mark.parametrize("name", [name for name in poolgrad.torch.__all__ if hasattr(F, name)])
+def test_functions_have_pytorchs_parameters(name: str) -> None:
+    """In their order, with their defaults; ours may have more, by keyword."""
+    ours = inspect.signature(getattr(poolgrad.torch, name)).parameters
+    try:
+        theirs = inspect.signature(getattr(F, name)).parameters
+    except ValueError:
+        pytest.skip("a builtin without a signature")
+    if set(theirs) == {"args", "kwargs"}:
+        pytest.skip("PyTorch hides it")
+    assert list(ours)[: len(theirs)] == list(theirs)
+
+
+def _model() -> nn.Sequential:
+    return nn.Sequential(
+        nn.Conv2d(3, 4, 3),
+        nn.MaxPool2d(3, 2, 1),
+        nn.Sequential(nn.AvgPool2d(2, ceil_mode=True), nn.BatchNorm2d(4)),
+        nn.AdaptiveAvgPool2d(2),
+        nn.FractionalMaxPool2d(1, output_size=1),
+    )
+
+
+def test_replacement() -> None:
+    theirs = _model()
+    ours = copy.deepcopy(theirs)
+    found = poolgrad.torch.replace_pooling(ours)
+    assert [one.name for one in found] == ["1", "2.0", "3", "4"]
+    assert all(type(one.module).__module__.startswith("poolgrad") for one in found)
+    ours.load_state_dict(theirs.state_dict())
+    theirs.load_state_dict(ours.state_dict())
+    x = torch.randn(2, 3, 12, 12)
+    torch.testing.assert_close(ours(x), theirs(x))
+    assert repr(ours) == repr(theirs)
+    assert poolgrad.torch.replace_pooling(ours) == []
+
+
+def test_replacement_leaves_subclasses() -> None:
+    class Mine(nn.MaxPool2d):
+        pass
+
+    assert poolgrad.torch.replace_pooling(nn.Sequential(Mine(2), nn.LPPool2d(2, 2))) == []
+
+
+def test_copies_and_pickles() -> None:
+    model = _model()
+    poolgrad.torch.replace_pooling(model)
+    model.eval()
+    x = torch.randn(2, 3, 12, 12)
+    expected = model(x)
+    file = io.BytesIO()
+    torch.save(model, file)
+    file.seek(0)
+    for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model)), torch.load(file, weights_only=False)):
+        assert torch.equal(other(x), expected)
+
+
+@pytest.mark.parametrize("spatial", [1, 2, 3])
+@pytest.mark.parametrize("name", ["avg_pool", "max_pool", "adaptive_avg_pool", "adaptive_max_pool"])
+def test_autocast(name: str, spatial: int) -> None:
+    for dtype in (torch.bfloat16, torch.float16, torch.float32):
+        x = torch.randn(1, 2, *[4] * spatial).to(dtype)
+        with torch.autocast("cpu"):
+            ours, theirs = (getattr(library, f"{name}{spatial}d")(x, 2) for library in (poolgrad.torch, F))
+        assert ours.dtype == theirs.dtype
+
+
+def _trained() -> str:
+    torch.manual_seed(0)
+    model = nn.Sequential(
+        nn.Conv3d(1, 4, 3, padding=1),
+        nn.ReLU(),
+        poolgrad.torch.MaxPool3d(3, 2, 1),
+        nn.Conv3d(4, 4, 3, padding=1),
+        poolgrad.torch.AvgPool3d(2, 1, 1),
+        poolgrad.torch.AdaptiveAvgPool3d((2, 3, 2)),
+    )
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    x = torch.randn(2, 1, 9, 10, 11)
+    for _ in range(5):
+        optimizer.zero_grad()
+        model(x).pow(2).sum().backward()
+        optimizer.step()
+    data = b"".join(parameter.detach().numpy().tobytes() for parameter in model.parameters())
+    return hashlib.sha256(data).hexdigest()
+
+
+def test_training_repeats() -> None:
+    torch.use_deterministic_algorithms(True)
+    try:
+        first = _trained()
+        threads = torch.get_num_threads()
+        assert _trained() == first
+        torch.set_num_threads(threads)
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
+class _Pooled(Dataset[Tensor]):
+    def __len__(self) -> int:
+        return 4
+
+    def __getitem__(self, index: int) -> Tensor:
+        return poolgrad.torch.max_pool2d(torch.full((1, 256, 256), float(index)), 2)
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_workers(start: str) -> None:
+    poolgrad.torch.max_pool2d(torch.randn(4, 256, 256), 2)  # so that threads exist before the fork
+    loader = DataLoader(_Pooled(), batch_size=2, num_workers=2, multiprocessing_context=start, timeout=120)
+    found = torch.cat(list(loader))
+    assert found.flatten(1)[:, 0].tolist() == [0.0, 1.0, 2.0, 3.0]
+
+
+MODULES = ["poolgrad.torch", "poolgrad.frontends._torch"]
+MODULES += [module.name for module in pkgutil.iter_modules(poolgrad.torch.__path__, "poolgrad.torch.")]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_examples(module: str) -> None:
+    assert doctest.testmod(importlib.import_module(module)).failed == 0
+
+
+def test_examples_of_the_page() -> None:
+    found = doctest.testfile(str(ROOT / "docs" / "torch.md"), module_relative=False)
+    assert found.failed == 0
+    assert found.attempted > 5

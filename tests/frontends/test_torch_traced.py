@@ -1,0 +1,120 @@
+"""torch.compile, torch.export, ONNX and torch.fx, with static and dynamic shapes."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.export import Dim
+
+import poolgrad.torch
+
+from .torch_cases import FEW
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> Iterator[None]:
+    torch._dynamo.reset()
+    yield
+    torch._dynamo.reset()
+
+
+def _unpooled(x: Tensor) -> Tensor:
+    y, index = poolgrad.torch.max_pool2d(x, 2, return_indices=True)
+    return poolgrad.torch.max_unpool2d(y, index, 2, output_size=list(x.shape))
+
+
+PROGRAMS: list[Any] = [
+    *(pytest.param(case.values[0].ours, id=case.id) for case in FEW if len(case.values[0].sizes) == 2),
+    pytest.param(lambda x: poolgrad.torch.max_pool2d(x, 3, 2, "same"), id="same"),
+    pytest.param(lambda x: poolgrad.torch.max_pool2d(x, 2, return_indices=True)[0], id="indices"),
+    pytest.param(lambda x: poolgrad.torch.avg_pool2d(x, 3, 2, [(1, 0), (0, 1)]), id="pairs"),
+    pytest.param(_unpooled, id="unpool"),
+    pytest.param(poolgrad.torch.AdaptiveMaxPool2d((3, None)), id="module"),
+]
+
+
+def compare(compiled: Callable[[Tensor], Tensor], program: Callable[[Tensor], Tensor], x: Tensor) -> None:
+    grads = []
+    for function in (compiled, program):
+        leaf = x.clone().requires_grad_()
+        y = function(leaf)
+        grads += [y, *torch.autograd.grad(y.pow(2).sum(), leaf)]
+    assert torch.equal(grads[0], grads[2])
+    torch.testing.assert_close(grads[1], grads[3])
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_compile(program: Callable[[Tensor], Tensor], dynamic: bool) -> None:
+    compiled = torch.compile(program, fullgraph=True, dynamic=dynamic, backend="aot_eager")
+    for size in (8, 11) if dynamic else (8,):
+        x = torch.randn(2, 3, size, size + 1, dtype=torch.float64)
+        compare(compiled, program, x)
+        laid = x.to(memory_format=torch.channels_last)
+        y = compiled(laid)
+        assert torch.equal(y, program(laid))
+        assert y.stride() == program(laid).stride()
+
+
+def test_compile_with_inductor() -> None:
+    model = nn.Sequential(poolgrad.torch.MaxPool2d(3, 2, 1), nn.ReLU(), poolgrad.torch.AvgPool2d(2))
+    compare(torch.compile(model, fullgraph=True), model, torch.randn(2, 3, 12, 12))
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        poolgrad.torch.MaxPool2d(3, 2, 1),
+        poolgrad.torch.AvgPool2d(3, 2, 1),
+        poolgrad.torch.AdaptiveAvgPool2d(3),
+        poolgrad.torch.AdaptiveMaxPool2d(3, return_indices=True),
+    ],
+    ids=lambda module: type(module).__name__,
+)
+def test_export(module: nn.Module) -> None:
+    shapes = {"input": {0: Dim("batch"), 2: Dim("height", min=8, max=64)}}
+    program = torch.export.export(module, (torch.randn(2, 3, 16, 12),), dynamic_shapes=shapes)
+    assert any("poolgrad" in str(node.target) for node in program.graph.nodes)
+    x = torch.randn(5, 3, 21, 12)
+    torch.testing.assert_close(program.module()(x), module(x), rtol=0, atol=0)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dynamo", [True, False])
+def test_onnx_has_standard_ops(dynamo: bool) -> None:
+    onnx = pytest.importorskip("onnx")
+    model = nn.Sequential(
+        poolgrad.torch.MaxPool2d(3, 2, 1), poolgrad.torch.AvgPool2d(2), poolgrad.torch.AdaptiveAvgPool2d(1)
+    ).eval()
+    file = io.BytesIO()
+    torch.onnx.export(model, (torch.randn(1, 3, 16, 16),), file, dynamo=dynamo, verbose=False)
+    found = {node.op_type for node in onnx.load_from_string(file.getvalue()).graph.node}
+    assert {"MaxPool", "AveragePool"} <= found
+    assert not any("poolgrad" in name for name in found)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_onnx_says_what_it_lacks() -> None:
+    pytest.importorskip("onnx")
+    with pytest.raises(poolgrad.UnsupportedError, match="return_indices"):
+        module = poolgrad.torch.MaxPool2d(3, 2, "same", return_indices=True)
+        torch.onnx.export(module, (torch.randn(1, 3, 8, 8),), io.BytesIO(), dynamo=False)
+
+
+def test_fx_keeps_functions() -> None:
+    model = nn.Sequential(poolgrad.torch.MaxPool2d(2), poolgrad.torch.AvgPool2d(2))
+    traced = torch.fx.symbolic_trace(model)
+    x = torch.randn(1, 1, 8, 8)
+    assert torch.equal(traced(x), model(x))
+
+
+def test_jit_trace_is_not_blind() -> None:
+    """A tracer sees an operator, not a constant."""
+    traced = torch.jit.trace(poolgrad.torch.MaxPool2d(2), torch.randn(1, 1, 4, 4))
+    x = torch.randn(1, 1, 4, 4)
+    assert torch.equal(traced(x), poolgrad.torch.max_pool2d(x, 2))
