@@ -108,4 +108,5 @@ def vector(numbers: Sequence[int], like: object, name: str) -> Any:
 
 def describe_kind(array: object) -> str:
     """Whose array this is, for an error."""
-    return f"of {_library(type(array))}"
+    kind: type = type(array)
+    return f"of {_library(kind)}"

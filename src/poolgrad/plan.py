@@ -74,16 +74,7 @@ def checked_size(name: str, shape: Shape) -> None:
 
 def axis_numbers(axis: Axis) -> tuple[int, ...]:
     """An axis but for its tables, in the order in which kernels and operators take it."""
-    return (
-        axis.size,
-        axis.outputs,
-        axis.window,
-        axis.stride,
-        axis.pad,
-        axis.dilation,
-        axis.counted,
-        axis.divisor,
-    )
+    return (axis.size, axis.outputs, axis.window, axis.stride, axis.pad, axis.dilation, axis.counted, axis.divisor)
 
 
 def fold(shape: Shape, first: int, axes: tuple[Axis, ...], *, numbered: bool = False) -> Folded:

@@ -8,7 +8,7 @@ table.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -251,16 +251,18 @@ def adaptive_axis(size: int, outputs: int) -> Axis:
     return Axis(size, outputs, starts=starts, stops=stops)
 
 
-def torch_fractional_starts(size: int, window: int, outputs: int, steps: Any, sample: Any) -> Any:
+def torch_fractional_starts(
+    size: int, window: int, outputs: int, steps: Any, sample: Any, whole: Callable[[Any], Any] = int
+) -> Any:
     """Where PyTorch's fractional windows but the last begin: ``steps`` is 0, 1, ..., ``sample`` lies in [0, 1).
 
-    Both may be arrays of floats; the last window ends with the axis.
+    Both may be arrays of floats, and ``whole`` what truncates them; the last window ends with the axis.
 
-    >>> [torch_fractional_starts(10, 2, 5, step, 0.5) for step in (0.0, 1.0, 2.0, 3.0)]
-    [0.0, 2.0, 4.0, 6.0]
+    >>> [torch_fractional_starts(10, 2, 5, step, 0.5) for step in range(4)]
+    [0, 2, 4, 6]
     """
     alpha = (size - window) / (outputs - 1) if outputs > 1 else 0.0
-    return (steps + sample) * alpha // 1 - sample * alpha // 1
+    return whole((steps + sample) * alpha) - whole(sample * alpha)
 
 
 def fractional_outputs(size: int, ratio: float) -> int:

@@ -6,15 +6,17 @@ from typing import Any
 
 import pytest
 import torch
-import torch.nn.functional as F
 from torch import Tensor
+from torch.nn import functional
 
 import poolgrad
 import poolgrad.torch
 
 from .torch_cases import ADAPTIVE, AVERAGES, CASES, MAXIMA, Case
 
-FORMATS = [pytest.param(b, o, id=f"{'single' if b is None else 'batch'}-{o}") for b in (2, None) for o in ("first", "last")]
+FORMATS = [
+    pytest.param(b, o, id=f"{'single' if b is None else 'batch'}-{o}") for b in (2, None) for o in ("first", "last")
+]
 
 
 def both(case: Case, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -74,7 +76,7 @@ def test_dtypes(case: Case, dtype: torch.dtype) -> None:
 @pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int32, torch.int64], ids=str)
 def test_integers_have_maxima(dtype: torch.dtype) -> None:
     x = torch.arange(2 * 6 * 7, dtype=dtype).reshape(1, 2, 6, 7)
-    assert torch.equal(poolgrad.torch.max_pool2d(x, 3, 2, 1).long(), F.max_pool2d(x.double(), 3, 2, 1).long())
+    assert torch.equal(poolgrad.torch.max_pool2d(x, 3, 2, 1).long(), functional.max_pool2d(x.double(), 3, 2, 1).long())
 
 
 def test_padding_counts_exactly() -> None:
@@ -98,9 +100,9 @@ def test_pairs_of_padding() -> None:
     x = torch.randn(1, 2, 6, 7, generator=torch.Generator().manual_seed(2))
     pads = [(1, 0), (0, 2)]
     ours = poolgrad.torch.max_pool2d(x, 3, 2, pads)
-    assert torch.equal(ours, F.max_pool2d(F.pad(x, (0, 2, 1, 0), value=-torch.inf), 3, 2))
+    assert torch.equal(ours, functional.max_pool2d(functional.pad(x, (0, 2, 1, 0), value=-torch.inf), 3, 2))
     ours = poolgrad.torch.avg_pool2d(x, 3, 2, pads)
-    torch.testing.assert_close(ours, F.avg_pool2d(F.pad(x, (0, 2, 1, 0)), 3, 2))
+    torch.testing.assert_close(ours, functional.avg_pool2d(functional.pad(x, (0, 2, 1, 0)), 3, 2))
 
 
 @pytest.mark.parametrize("special", [torch.nan, -torch.inf, torch.inf])
@@ -108,14 +110,14 @@ def test_special_values(special: float) -> None:
     x = torch.randn(1, 1, 8, 8, generator=torch.Generator().manual_seed(3))
     x[0, 0, ::3, ::2] = special
     for function in ("max_pool2d", "avg_pool2d"):
-        ours, theirs = (getattr(library, function)(x, 2) for library in (poolgrad.torch, F))
+        ours, theirs = (getattr(library, function)(x, 2) for library in (poolgrad.torch, functional))
         torch.testing.assert_close(ours, theirs, equal_nan=True)
 
 
 def test_ties_go_to_the_first() -> None:
     x = torch.ones(1, 1, 4, 4, requires_grad=True)
     _, index = poolgrad.torch.max_pool2d(x, 2, return_indices=True)
-    assert torch.equal(index, F.max_pool2d(x, 2, return_indices=True)[1])
+    assert torch.equal(index, functional.max_pool2d(x, 2, return_indices=True)[1])
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 2, 3, 1), (1, 0, 2, 3), (1, 2, 3, 0), (2, 3, 0, 1), (0, 1, 3, 2)])
@@ -125,7 +127,7 @@ def test_orders_in_memory(order: tuple[int, ...]) -> None:
     inverse = [order.index(axis) for axis in range(4)]
     laid = x.permute(order).contiguous().permute(inverse)
     y = poolgrad.torch.max_pool2d(laid, 2)
-    assert torch.equal(y, F.max_pool2d(x, 2))
+    assert torch.equal(y, functional.max_pool2d(x, 2))
     if order != (0, 1, 3, 2):
         assert y.permute(order).is_contiguous()
 
@@ -133,7 +135,7 @@ def test_orders_in_memory(order: tuple[int, ...]) -> None:
 def test_views_and_broadcasts() -> None:
     x = torch.randn(4, 6, 12, 14, generator=torch.Generator().manual_seed(2))
     for view in (x[::2, 1::2, ::2, 1:], x[:1].expand(3, -1, -1, -1), x.flip(-1), x.transpose(-1, -2)):
-        assert torch.equal(poolgrad.torch.max_pool2d(view, 2), F.max_pool2d(view, 2))
+        assert torch.equal(poolgrad.torch.max_pool2d(view, 2), functional.max_pool2d(view, 2))
     leaf = x.clone().requires_grad_()
     poolgrad.torch.avg_pool2d(leaf, 2).sum().backward()  # a gradient without strides
     assert torch.equal(leaf.grad, torch.full_like(x, 0.25))
@@ -142,7 +144,7 @@ def test_views_and_broadcasts() -> None:
 def test_negative_views() -> None:
     z = torch.view_as_complex(torch.randn(1, 1, 4, 4, 2)).conj().imag
     assert z.is_neg()
-    assert torch.equal(poolgrad.torch.max_pool2d(z, 2), F.max_pool2d(z.resolve_neg(), 2))
+    assert torch.equal(poolgrad.torch.max_pool2d(z, 2), functional.max_pool2d(z.resolve_neg(), 2))
 
 
 def test_large_results() -> None:
@@ -150,7 +152,7 @@ def test_large_results() -> None:
     leaf = x.clone().requires_grad_()
     y = poolgrad.torch.max_pool2d(leaf, 2, 1)
     y.sum().backward()
-    assert torch.equal(y, F.max_pool2d(x, 2, 1))
+    assert torch.equal(y, functional.max_pool2d(x, 2, 1))
     assert leaf.grad is not None
     assert leaf.grad.sum().item() == y.numel()
 
@@ -168,10 +170,10 @@ def test_empty_batches() -> None:
 @pytest.mark.parametrize(("window", "stride"), [(2, 2), (3, 1)])
 def test_unpooling(spatial: int, window: int, stride: int) -> None:
     x = torch.randn(2, 3, *[7] * spatial, dtype=torch.float64, generator=torch.Generator().manual_seed(4))
-    y, index = getattr(F, f"max_pool{spatial}d")(x, window, stride, return_indices=True)
+    y, index = getattr(functional, f"max_pool{spatial}d")(x, window, stride, return_indices=True)
     unpool = getattr(poolgrad.torch, f"max_unpool{spatial}d")
     ours = unpool(y, index, window, stride, output_size=x.shape)
-    theirs = getattr(F, f"max_unpool{spatial}d")(y, index, window, stride, output_size=x.shape)
+    theirs = getattr(functional, f"max_unpool{spatial}d")(y, index, window, stride, output_size=x.shape)
     assert torch.equal(ours, theirs)
     assert torch.autograd.gradcheck(lambda v: unpool(v, index, window, stride, 0, x.shape), y.requires_grad_())
 
@@ -189,7 +191,7 @@ def test_fractional_windows_of_pytorch(spatial: int, outputs: int) -> None:
     samples = torch.rand(2, 3, spatial, generator=torch.Generator().manual_seed(5))
     name = f"fractional_max_pool{spatial}d"
     found = []
-    for library in (poolgrad.torch, F):
+    for library in (poolgrad.torch, functional):
         leaf = x.clone().requires_grad_()
         y, index = getattr(library, name)(leaf, 2, outputs, return_indices=True, _random_samples=samples)
         y.sum().backward()

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset
 
 import poolgrad.torch
@@ -32,12 +32,12 @@ def test_signatures_are_pytorchs(name: str) -> None:
     assert issubclass(ours, theirs)
 
 
-@pytest.mark.parametrize("name", [name for name in poolgrad.torch.__all__ if hasattr(F, name)])
+@pytest.mark.parametrize("name", [name for name in poolgrad.torch.__all__ if hasattr(functional, name)])
 def test_functions_have_pytorchs_parameters(name: str) -> None:
     """In their order, with their defaults; ours may have more, by keyword."""
     ours = inspect.signature(getattr(poolgrad.torch, name)).parameters
     try:
-        theirs = inspect.signature(getattr(F, name)).parameters
+        theirs = inspect.signature(getattr(functional, name)).parameters
     except ValueError:
         pytest.skip("a builtin without a signature")
     if set(theirs) == {"args", "kwargs"}:
@@ -95,7 +95,7 @@ def test_autocast(name: str, spatial: int) -> None:
     for dtype in (torch.bfloat16, torch.float16, torch.float32):
         x = torch.randn(1, 2, *[4] * spatial).to(dtype)
         with torch.autocast("cpu"):
-            ours, theirs = (getattr(library, f"{name}{spatial}d")(x, 2) for library in (poolgrad.torch, F))
+            ours, theirs = (getattr(library, f"{name}{spatial}d")(x, 2) for library in (poolgrad.torch, functional))
         assert ours.dtype == theirs.dtype
 
 

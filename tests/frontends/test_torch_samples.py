@@ -42,10 +42,12 @@ def test_samples_are_found() -> None:
 def test_op_samples(name: str) -> None:
     op = OPS[name]
     count = 0
-    for sample in op.sample_inputs("cpu", torch.float64, requires_grad=True):
+    samples = list(op.sample_inputs("cpu", torch.float64, requires_grad=True))
+    # Some have thousands, which differ in little.
+    for sample in samples[:: max(1, len(samples) // 150)]:
         leaves = tuple(sample.input.detach().clone().requires_grad_() for _ in range(2))
         torch.manual_seed(0)
-        theirs = op.op(leaves[1], *sample.args, **sample.kwargs)
+        theirs = getattr(torch.nn.functional, name)(leaves[1], *sample.args, **sample.kwargs)
         torch.manual_seed(0)
         ours = getattr(poolgrad.torch, name)(leaves[0], *sample.args, **sample.kwargs)
         compared(ours, theirs, (leaves[0], leaves[1]))

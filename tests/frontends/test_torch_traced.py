@@ -6,6 +6,7 @@ import io
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import onnx
 import pytest
 import torch
 from torch import Tensor, nn
@@ -87,9 +88,8 @@ def test_export(module: nn.Module) -> None:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("dynamo", [True, False])
 def test_onnx_has_standard_ops(dynamo: bool) -> None:
-    onnx = pytest.importorskip("onnx")
     model = nn.Sequential(
-        poolgrad.torch.MaxPool2d(3, 2, 1), poolgrad.torch.AvgPool2d(2), poolgrad.torch.AdaptiveAvgPool2d(1)
+        poolgrad.torch.MaxPool2d(3, 2, "same"), poolgrad.torch.AvgPool2d(2), poolgrad.torch.AdaptiveAvgPool2d(1)
     ).eval()
     file = io.BytesIO()
     torch.onnx.export(model, (torch.randn(1, 3, 16, 16),), file, dynamo=dynamo, verbose=False)
@@ -100,9 +100,8 @@ def test_onnx_has_standard_ops(dynamo: bool) -> None:
 
 @pytest.mark.filterwarnings("ignore")
 def test_onnx_says_what_it_lacks() -> None:
-    pytest.importorskip("onnx")
+    module = poolgrad.torch.MaxPool2d(3, 2, "same", return_indices=True)
     with pytest.raises(poolgrad.UnsupportedError, match="return_indices"):
-        module = poolgrad.torch.MaxPool2d(3, 2, "same", return_indices=True)
         torch.onnx.export(module, (torch.randn(1, 3, 8, 8),), io.BytesIO(), dynamo=False)
 
 

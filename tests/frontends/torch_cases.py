@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 import torch
-import torch.nn.functional as F
 from torch import Tensor
+from torch.nn import functional
 
 import poolgrad.torch
 
@@ -25,7 +25,7 @@ class Case:
         return getattr(poolgrad.torch, self.name)(x, **self.arguments)
 
     def theirs(self, x: Tensor) -> Any:
-        return getattr(F, self.name)(x, **self.arguments)
+        return getattr(functional, self.name)(x, **self.arguments)
 
     def input(self, dtype: torch.dtype = torch.float64, batch: int | None = 2, order: str = "first") -> Tensor:
         shape = (3, *self.sizes) if batch is None else (batch, 3, *self.sizes)

@@ -61,8 +61,9 @@ def _checked_out(name: str, out: Any, shape: Shape, dtype: torch.dtype, inputs: 
 
 
 def _call(plan: Plan, names: Mapping[str, str]) -> Call:
-    sides = [Side(shape, contiguous_strides(shape)) for shape in (plan.input_shape, plan.output_shape)]
-    return Call(plan, *(reversed(sides) if plan.family in BACK else sides), names=names)
+    inputs, outputs = (Side(shape, contiguous_strides(shape)) for shape in (plan.input_shape, plan.output_shape))
+    reads, writes = (outputs, inputs) if plan.family in BACK else (inputs, outputs)
+    return Call(plan, reads, writes, names)
 
 
 def _filled(plan: Plan, arrays: Mapping[str, Tensor], names: Mapping[str, str], data: Tensor, out: Any) -> Any:
@@ -76,7 +77,8 @@ def _filled(plan: Plan, arrays: Mapping[str, Tensor], names: Mapping[str, str], 
     else:
         values = _checked_out("out[0]", out[0], shape, call.dtype, inputs)
         pair = values, _checked_out("out[1]", out[1], shape, call.index_dtype, {**inputs, "out[0]": values})
-    call.fill(*(None if tensor is None else tensor.contiguous() for tensor in (data, *_selecting(plan, arrays))), *pair)
+    input, reference, index = (None if one is None else one.contiguous() for one in _selecting(plan, arrays))
+    call.fill(data.contiguous(), input, reference, index, *pair)
     return out
 
 

@@ -6,8 +6,6 @@ import functools
 import secrets
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from poolgrad import arguments, dispatch
 from poolgrad.dtypes import FRACTIONAL, REALS
 from poolgrad.errors import InvalidArgumentError, UnsupportedError

@@ -35,7 +35,9 @@ def _plain_keys() -> frozenset[int]:
     found = [keys, inference]
     key = torch._C.DispatchKey
     for these in (keys, inference):
-        other = these.remove(key.CPU).remove(key.AutogradCPU).remove(key.AutocastCPU).add(key.CUDA).add(key.AutocastCUDA)
+        other = (
+            these.remove(key.CPU).remove(key.AutogradCPU).remove(key.AutocastCPU).add(key.CUDA).add(key.AutocastCUDA)
+        )
         found.append(other.add(key.AutogradCUDA) if these.has(key.AutogradCPU) else other)
     return frozenset(one.raw_repr() for one in found)
 
@@ -117,14 +119,17 @@ class Eager:
         return self._tangent(data, *by)
 
 
-def kept(key: Hashable, made: Eager | None = None) -> Eager | None:
-    """The call under this key, or what is put there now."""
-    if made is None:
-        return _kept.get(key)
+def kept(key: Hashable) -> Eager | None:
+    """The call under this key, if it was made before."""
+    return _kept.get(key)
+
+
+def keep(key: Hashable, call: Eager) -> Eager:
+    """Put a call under a key."""
     if len(_kept) >= _MOST_KEPT:
         _kept.clear()
-    _kept[key] = made
-    return made
+    _kept[key] = call
+    return call
 
 
 def traced_order(tensor: Tensor, spatial: int) -> Shape:

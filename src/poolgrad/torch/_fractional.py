@@ -48,7 +48,8 @@ def _outputs(sizes: Sequence[int], output_size: Any, output_ratio: Any) -> tuple
 def _starts(sample: Tensor, size: int, window: int, outputs: int) -> Tensor:
     """Where the windows of each plane begin, [planes..., outputs]."""
     steps = torch.arange(outputs, dtype=sample.dtype, device=sample.device)
-    starts = torch_fractional_starts(size, window, outputs, steps, sample.unsqueeze(-1)).to(torch.int64)
+    sample = sample.unsqueeze(-1)
+    starts = torch_fractional_starts(size, window, outputs, steps, sample, lambda x: x.to(torch.int64))
     last = steps == outputs - 1
     return torch.where(last, size - window, starts)
 
@@ -92,9 +93,11 @@ def _torch_pooled(input: Tensor, spatial: int, window: Any, outputs: tuple[int, 
     wanted = (batch, input.shape[-spatial - 1], spatial)
     if samples is None:
         samples = torch.rand(wanted, dtype=input.dtype, device=input.device)
-    if samples.shape != wanted:
-        raise InvalidArgumentError(f"_random_samples must have shape {list(wanted)}, got {list(samples.shape)}")
-    samples = samples if input.dim() == spatial + 2 else samples[0]
+    if samples.dim() != 3 or samples.shape[0] < batch or samples.shape[1:] != wanted[1:]:
+        raise InvalidArgumentError(
+            f"_random_samples must have shape {list(wanted)} or more along the batch, got {list(samples.shape)}"
+        )
+    samples = samples[:batch] if input.dim() == spatial + 2 else samples[0]
     index = _winners(input, _places(samples, sizes, window, outputs), spatial)
     return moved("pick", input, index, sizes, outputs), index
 

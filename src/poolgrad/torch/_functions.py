@@ -18,7 +18,7 @@ from poolgrad.errors import UnsupportedError
 from poolgrad.forms import Rule, product
 from poolgrad.torch import _onnx
 from poolgrad.torch._arguments import Numbers, Outputs, Pads, adaptive_axes, checked_rank, regular_axes
-from poolgrad.torch._eager import Axes, Eager, is_plain, kept, order_in, through_operator, traced_order
+from poolgrad.torch._eager import Axes, Eager, is_plain, keep, kept, order_in, through_operator, traced_order
 from poolgrad.torch._operators import needs_derivative
 
 Pair = tuple[Tensor, Tensor]
@@ -119,7 +119,7 @@ def pooled(op: Op, input: Tensor, arguments: tuple[Any, ...], indices: bool = Fa
     if call is None:
         axes, rule = _read(op, input, arguments, saves, indices)
         order = order_in(input, op.spatial)
-        call = kept(key, Eager(op.family, rule, axes, tuple(input.shape), order, input.dtype, indices))
+        call = keep(key, Eager(op.family, rule, axes, tuple(input.shape), order, input.dtype, indices))
     return call(input)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -192,7 +193,6 @@ def _in_memory_order(tensor: Tensor, plan: Plan) -> Tensor:
 
 def _gpu() -> Any:
     try:
-        from poolgrad.kernels import gpu
+        return importlib.import_module("poolgrad.kernels.gpu")
     except ImportError as error:
         raise UnsupportedError(f"no GPU kernels yet: {error}") from error
-    return gpu

@@ -1,7 +1,7 @@
 """``torch.nn``'s pooling modules, which they are in all but what they compute with.
 
-Arguments, attributes, ``repr``, state dicts and pickles are PyTorch's own. ``padding`` may also be "same", "valid" or one
-(before, after) pair an axis.
+Arguments, attributes, ``repr``, state dicts and pickles are PyTorch's own. ``padding`` may also be "same", "valid" or
+one (before, after) pair an axis.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ class AvgPool1d(nn.AvgPool1d):
         ceil_mode: bool = False,
         count_include_pad: bool = True,
     ) -> None:
-        super().__init__(kernel_size, stride, 0, ceil_mode, count_include_pad)  # type: ignore[arg-type]
-        self.padding = (padding,) if isinstance(padding, int) else padding  # type: ignore[assignment]
+        super().__init__(kernel_size, stride, 0, ceil_mode, count_include_pad)
+        self.padding = (padding,) if isinstance(padding, int) else padding
 
     def forward(self, input: Tensor) -> Tensor:
         """Pool."""
@@ -263,11 +263,7 @@ class FractionalAvgPool2d(nn.Module):
     def forward(self, input: Tensor) -> Tensor:
         """Pool."""
         return fractional_avg_pool2d(
-            input,
-            self.output_size,
-            self.output_ratio,
-            overlapping=self.overlapping,
-            pseudo_random=self.pseudo_random,
+            input, self.output_size, self.output_ratio, overlapping=self.overlapping, pseudo_random=self.pseudo_random
         )
 
     def extra_repr(self) -> str:

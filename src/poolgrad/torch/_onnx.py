@@ -1,12 +1,12 @@
-"""Export to ONNX: calls become PyTorch's own ops, which the exporter writes as standard ones, or say why they cannot."""
+"""Export to ONNX: calls become PyTorch's own ops, which the exporter writes as standard ones, or say why not."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
+from torch.nn import functional
 
 from poolgrad.errors import UnsupportedError
 from poolgrad.torch._arguments import per_axis, read_pads
@@ -15,7 +15,7 @@ from poolgrad.windows import span
 
 def standard(name: str, input: Tensor, arguments: tuple[Any, ...], indices: bool) -> Any:
     """PyTorch's function of this name; ``arguments`` are those of :func:`poolgrad.torch._functions.pooled`."""
-    function = getattr(F, name)
+    function = getattr(functional, name)
     if name.startswith("adaptive"):
         return function(input, *arguments, return_indices=True) if indices else function(input, *arguments)
     kernel_size, stride, padding, dilation, ceil_mode, *averages = arguments
@@ -47,8 +47,8 @@ def _padded(name: str, input: Tensor, arguments: tuple[Any, ...], indices: bool)
     reach = tuple(span(*axis) for axis in zip(window, per_axis("dilation", dilation, spatial, 1), strict=True))
     pads = read_pads(padding, input.shape[-spatial:], reach, steps)
     around = [pad for pair in reversed(pads) for pad in pair]
-    function = getattr(F, name)
+    function = getattr(functional, name)
     if not averages:
-        return function(F.pad(input, around, value=-torch.inf), window, steps, 0, dilation)
-    mean = function(F.pad(input, around), window, steps)
-    return mean if averages[0] else mean / function(F.pad(torch.ones_like(input), around), window, steps)
+        return function(functional.pad(input, around, value=-torch.inf), window, steps, 0, dilation)
+    mean = function(functional.pad(input, around), window, steps)
+    return mean if averages[0] else mean / function(functional.pad(torch.ones_like(input), around), window, steps)

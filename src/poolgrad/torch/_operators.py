@@ -15,8 +15,8 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor
-from torch.autograd.forward_ad import _set_fwd_grad_enabled
 from torch._functorch.utils import enable_single_level_autograd_function
+from torch.autograd.forward_ad import _set_fwd_grad_enabled
 
 from poolgrad.errors import UnsupportedError
 from poolgrad.forms import ADJOINT, BACK, Rule, axes_of, derived, flattened, numbers_of, plan_of, rule_of
@@ -67,7 +67,13 @@ def _index_dtype(rule: Rule) -> torch.dtype:
 
 @functools.lru_cache(maxsize=1024)
 def _call(
-    family: str, rule: str, dtype: torch.dtype, outer: int, inner: int, numbers: tuple[int, ...], tables: tuple[int, ...]
+    family: str,
+    rule: str,
+    dtype: torch.dtype,
+    outer: int,
+    inner: int,
+    numbers: tuple[int, ...],
+    tables: tuple[int, ...],
 ) -> Call:
     axes = axes_of(numbers, tables)
     plan = plan_of(family, rule_of(rule), DTYPES[dtype], outer, axes, inner)
@@ -183,13 +189,14 @@ class Pooled(torch.autograd.function._SingleLevelFunction):
 
 def needs_derivative(data: Tensor) -> bool:
     """May a derivative in this tensor be asked for later?"""
-    return (torch.is_grad_enabled() and data.requires_grad) or torch.autograd.forward_ad._current_level >= 0
+    wanted: bool = torch.is_grad_enabled() and data.requires_grad
+    return wanted or bool(torch.autograd.forward_ad._current_level >= 0)
 
 
 def _differentiable(family: str) -> Callable[..., Any]:
     def run(keyset: Any, data: Tensor, *arguments: Any) -> Any:
-        by, *form = _split(family, arguments)
-        call = Form(keyset, family, *form)
+        by, numbers, tables, rule = _split(family, arguments)
+        call = Form(keyset, family, numbers, tables, rule)
         if needs_derivative(data):
             # A transform of torch.func that is under way has come down to its own level here.
             with enable_single_level_autograd_function():

@@ -13,7 +13,7 @@ from poolgrad.arguments import describe
 from poolgrad.errors import InvalidArgumentError
 from poolgrad.forms import Rule, product
 from poolgrad.torch._arguments import Numbers, checked_rank, per_axis
-from poolgrad.torch._eager import Eager, is_plain, kept, order_in, through_operator, traced_order
+from poolgrad.torch._eager import Eager, is_plain, keep, kept, order_in, through_operator, traced_order
 from poolgrad.torch._functions import widened
 from poolgrad.windows import Axis
 
@@ -31,8 +31,7 @@ def moved(family: str, data: Tensor, index: Tensor, sizes: Sequence[int], output
         order = traced_order(data, spatial)
         return cast(Tensor, through_operator(family, rule, axes, order, False, data, None, None, index))
     key = (family, rule, axes, shape, data.stride(), data.dtype)
-    call = kept(key) or kept(key, Eager(family, rule, axes, shape, order_in(data, spatial), data.dtype, False))
-    assert call is not None
+    call = kept(key) or keep(key, Eager(family, rule, axes, shape, order_in(data, spatial), data.dtype, False))
     return cast(Tensor, call(data, None, None, index))
 
 
