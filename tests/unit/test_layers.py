@@ -23,6 +23,8 @@ ALLOWED: dict[str, set[str]] = {
     "arguments": {"errors"},
     "threads": {"arguments", "machine", "errors"},
     "plan": {"windows", "dtypes", "errors"},
+    "forms": {"plan", "windows"},
+    "faults": {"plan"},
     "attributes": {"arguments", "plan", "windows", "errors"},
     "calls": {"threads", "errors", "_core"},
     "results": {"arguments", "machine", "errors", "_core"},
@@ -31,7 +33,12 @@ ALLOWED: dict[str, set[str]] = {
     "kernels": set(),
     "kernels.cpu": {"plan", "calls", "threads", "errors", "_core"},
     "frontends": set(),
-    "frontends._numpy": {"dispatch", "plan", "kernels", "calls", "results", "machine", "dtypes", "errors"},
+    "frontends._numpy": {"dispatch", "plan", "kernels", "calls", "results", "machine", "dtypes", "faults", "errors"},
+    "frontends._torch": {"dispatch", "torch", "forms", "plan", "errors"},
+    "torch": {
+        *("arguments", "dtypes", "errors", "faults", "forms", "kernels", "machine", "philox", "plan", "results"),
+        "windows",
+    },
     "functional": {"calls", "arguments", "dispatch", "dtypes", "plan", "windows", "errors"},
     "fractional": {"functional", "calls", "arguments", "dispatch", "philox", "dtypes", "plan", "windows", "errors"},
     "raw_ops": {"specs", "attributes", "arguments", "dispatch", "philox", "dtypes", "plan", "windows", "errors"},
@@ -49,7 +56,7 @@ LATER: dict[str, set[str]] = {"dispatch": {"frontends"}, "cli": {"demo_picture"}
 
 # Packages that nobody has to have; the modules that may import one are loaded later, and by name.
 OPTIONAL = {"torch", "jax", "cupy", "dask", "triton", "matplotlib", "ml_dtypes", "tensorflow"}
-NEEDING = {"demo_picture": {"matplotlib"}}
+NEEDING = {"demo_picture": {"matplotlib"}, "frontends._torch": {"torch"}, "torch": {"torch"}}
 
 
 def _modules() -> dict[str, Path]:
@@ -117,7 +124,7 @@ def violations(module: str, source: str) -> list[str]:
         target = _module_of(name)
         top = name.partition(".")[0]
         if target is None:
-            if top in OPTIONAL and not later and top not in NEEDING.get(module, set()):
+            if top in OPTIONAL and not later and top not in _row(module, NEEDING):
                 found.append(f"{module or 'poolgrad'} imports {top}")
             continue
         allowed = _row(module, ALLOWED) | (_row(module, LATER) if later else set())
@@ -209,6 +216,9 @@ def test_rows_do_not_go_in_circles() -> None:
         pytest.param("dtypes", "if True:\n    import torch", ["dtypes imports torch"], id="optional-in-a-branch"),
         pytest.param("dtypes", "def f():\n    import torch", [], id="optional-later"),
         pytest.param("demo", "import matplotlib", ["demo imports matplotlib"], id="picture"),
+        pytest.param("torch._memory", "import torch, triton", ["torch._memory imports triton"], id="triton"),
+        pytest.param("frontends._numpy", "import torch", ["frontends._numpy imports torch"], id="another-frontend"),
+        pytest.param("torch", "import poolgrad.dispatch", ["torch imports poolgrad.dispatch"], id="torch-upwards"),
     ],
 )
 def test_the_check_can_fail(module: str, source: str, found: list[str]) -> None:

@@ -56,7 +56,7 @@ def side(shape: Shape, order: Shape) -> Side:
 
 
 def order_of(shape: Shape, strides: Shape, spatial: int) -> Shape:
-    """The order in which the axes of a tensor lie, if its last ``spatial`` ones lie together in theirs; else as written.
+    """The order in which the axes of a tensor lie, if its last ``spatial`` ones lie together; else as written.
 
     >>> order_of((2, 3, 4, 5), (60, 1, 15, 3), 2), order_of((2, 3, 4, 5), (60, 20, 1, 4), 2)
     ((0, 2, 3, 1), (0, 1, 2, 3))
