@@ -54,6 +54,8 @@ nb::object empty_bytes(std::int64_t count, std::uintptr_t near) {
 }  // namespace
 
 NB_MODULE(_core, m) {
+  // A library that holds our functions as its operators keeps this module until the process has ended.
+  nb::set_leak_warnings(false);
   poolgrad::import_numpy();
   poolgrad::make_function_type();
   poolgrad::bind_problem(m);

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -97,3 +99,11 @@ def test_bfloat16_needs_no_numpy_dtype() -> None:
     y = poolgrad.avg_pool(x, 3)
     assert y.dtype == torch.bfloat16
     torch.testing.assert_close(y, poolgrad.avg_pool(x.double(), 3).bfloat16(), rtol=0, atol=0)
+
+
+def test_numpy_needs_no_torch() -> None:
+    """Whoever has PyTorch installed and calls with arrays does not import it."""
+    code = "import numpy, poolgrad, sys; poolgrad.max_pool(numpy.ones((1, 4, 1)), 2); assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    code = "import numpy, torch, poolgrad, sys; poolgrad.max_pool(torch.ones(1, 4, 1), 2)"
+    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stderr == b""

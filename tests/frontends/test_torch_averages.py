@@ -1,0 +1,61 @@
+"""Divisors against the slow oracle: padding that counts, and given numbers, in every family that averages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import poolgrad.torch
+from poolgrad import reference
+
+CASES: list[Any] = [
+    # sizes, window, stride, padding, windows beyond the padding
+    pytest.param((7,), (3,), (2,), (1,), (0,), id="line"),
+    pytest.param((6,), (3,), (2,), (1,), (1,), id="line-ceil"),
+    pytest.param((7, 9), (3, 2), (2, 1), (1, 1), (0, 0), id="plane"),
+    pytest.param((6, 8), (3, 3), (2, 2), (1, 1), (1, 1), id="plane-ceil"),
+    pytest.param((4, 5, 6), (2, 3, 3), (2, 1, 2), (1, 1, 1), (0, 0, 1), id="volume-ceil"),
+    pytest.param((9, 9), (3, 3), (1, 1), (1, 1), (0, 0), id="slides"),
+]
+
+
+@pytest.mark.parametrize("channels", [1, 3, 64])
+@pytest.mark.parametrize("kind", ["counts", "divisor"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("sizes", "window", "stride", "padding", "beyond"), CASES)
+def test_divisors(
+    sizes: tuple[int, ...],
+    window: tuple[int, ...],
+    stride: tuple[int, ...],
+    padding: tuple[int, ...],
+    beyond: tuple[int, ...],
+    kind: str,
+    dtype: str,
+    channels: int,
+) -> None:
+    divisor = 7 if kind == "divisor" else None
+    if divisor and len(sizes) == 1:
+        pytest.skip("avg_pool1d has no divisor_override")
+    random = np.random.default_rng(5)
+    array = random.standard_normal((1, *sizes, channels)).astype(dtype)
+    pads = [(pad, pad + more) for pad, more in zip(padding, beyond, strict=True)]
+    expected = reference.avg_pool(array, window, stride, pads, None, None if divisor else padding, divisor)
+    x = torch.from_numpy(array).movedim(-1, 1)  # channels last in memory
+    named = {"divisor_override": divisor} if divisor else {}
+    pool = getattr(poolgrad.torch, f"avg_pool{len(sizes)}d")
+    grad = random.standard_normal(expected.shape).astype(dtype)
+    shares = reference.avg_pool_grad(
+        grad, array.shape, window, stride, pads, None, None if divisor else padding, divisor
+    )
+    for laid in (x, x.contiguous()):
+        leaf = laid.clone(memory_format=torch.preserve_format).requires_grad_()
+        y = pool(leaf, window, stride, padding, ceil_mode=any(beyond), **named)
+        y.backward(torch.from_numpy(grad).movedim(-1, 1))
+        np.testing.assert_array_max_ulp(y.detach().movedim(1, -1).numpy(), expected, 1)
+        assert leaf.grad is not None
+        scale = np.abs(grad).max()
+        tolerance = 4 * np.finfo(dtype).eps
+        np.testing.assert_allclose(leaf.grad.movedim(1, -1).numpy(), shares, rtol=tolerance, atol=tolerance * scale)
