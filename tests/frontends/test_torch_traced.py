@@ -112,6 +112,7 @@ def test_fx_keeps_functions() -> None:
     assert torch.equal(traced(x), model(x))
 
 
+@pytest.mark.filterwarnings("ignore")
 def test_jit_trace_is_not_blind() -> None:
     """A tracer sees an operator, not a constant."""
     traced = torch.jit.trace(poolgrad.torch.MaxPool2d(2), torch.randn(1, 1, 4, 4))

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import Parameter
 
 from poolgrad.errors import UnsupportedError
-from poolgrad.forms import ADJOINT, BACK, Rule, derived, flattened, numbers_of, plan_of, three
+from poolgrad.forms import ADJOINT, BACK, Rule, derived, flattened, numbers_of, plan_of, product, three
 from poolgrad.plan import Shape
 from poolgrad.torch._memory import DTYPES, Call, order_of, side
 from poolgrad.torch._operators import Pooled, needs_derivative, overload
@@ -78,11 +78,8 @@ class Eager:
     def _made(self, dtype: torch.dtype) -> Call:
         spatial = self.spatial
         first = self.order.index(len(self.shape) - spatial)
-        outer = inner = 1
-        for axis in self.order[:first]:
-            outer *= self.shape[axis]
-        for axis in self.order[first + spatial :]:
-            inner *= self.shape[axis]
+        outer = product([self.shape[axis] for axis in self.order[:first]])
+        inner = product([self.shape[axis] for axis in self.order[first + spatial :]])
         folded = flattened(self.axes) if self.rule.selector == "given" else three(self.axes)
         plan = plan_of(self.family, self.rule, DTYPES[dtype], outer, folded, inner)
         outputs = (*self.shape[:-spatial], *(axis.outputs for axis in self.axes))
@@ -152,30 +149,26 @@ def _canonical(tensor: Tensor | None, order: Shape, spatial: int, joins: bool) -
     if tensor is None:
         return None
     first = order.index(len(order) - spatial)
-    after = len(order) - first - spatial
-    moved = tensor.permute(order)
-    moved = moved.flatten(len(order) - after) if after else moved.unsqueeze(-1)
-    moved = moved.flatten(first, first + spatial - 1) if joins else moved
-    moved = moved.flatten(0, first - 1) if first else moved.unsqueeze(0)
-    while moved.dim() < 5:
+    sizes = [tensor.shape[axis] for axis in order]
+    cells = sizes[first : first + spatial]
+    merged = [product(sizes[:first]), *([product(cells)] if joins else cells), product(sizes[first + spatial :])]
+    moved = tensor.permute(order).reshape(merged)
+    for _ in range(5 - len(merged)):
         moved = moved.unsqueeze(1)
     return moved
 
 
-def _restored(tensor: Tensor, order: Shape, like: Tensor, sizes: list[int], joins: bool) -> Tensor:
+def _restored(tensor: Tensor, order: Shape, like: Tensor, cells: list[int], joins: bool) -> Tensor:
     """A tensor ``[outer, D, H, W, inner]`` with the axes of another and these spatial sizes."""
-    spatial = len(sizes)
-    first = order.index(len(order) - spatial)
-    for _ in range(3 - (1 if joins else spatial)):
+    first = order.index(len(order) - len(cells))
+    for _ in range(3 - (1 if joins else len(cells))):
         tensor = tensor.select(1, 0)
-    tensor = tensor.unflatten(1, sizes) if joins else tensor
-    last = [like.shape[axis] for axis in order[first + spatial :]]
-    tensor = tensor.unflatten(-1, last) if last else tensor.select(-1, 0)
-    tensor = tensor.unflatten(0, [like.shape[axis] for axis in order[:first]]) if first else tensor.select(0, 0)
+    sizes = [like.shape[axis] for axis in order]
+    sizes[first : first + len(cells)] = cells
     inverse = [0] * len(order)
     for place, axis in enumerate(order):
         inverse[axis] = place
-    return tensor.permute(inverse)
+    return tensor.reshape(sizes).permute(inverse)
 
 
 def through_operator(
@@ -185,6 +178,8 @@ def through_operator(
     spatial = len(axes)
     joins = rule.selector == "given"
     numbers, tables = numbers_of(flattened(axes) if joins else three(axes))
+    if torch.jit.is_tracing():  # where sizes are tensors, which lists of integers do not hold
+        numbers, tables = [int(number) for number in numbers], [int(entry) for entry in tables]
     selecting = (by or (None, None, None)) if family in ("pick", "route") else ()
     chosen = [_canonical(tensor, order, spatial, joins) for tensor in selecting]
     made = overload(family)(_canonical(data, order, spatial, joins), *chosen, numbers, tables, rule.text())
