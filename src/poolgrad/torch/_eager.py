@@ -94,6 +94,10 @@ class Eager:
         """The result, differentiable; the pair with the index where the call gives it."""
         if not is_plain(data):
             return through_operator(self.family, self.rule, self.axes, self.order, self.gives_index, data, *by)
+        return self.plain(data, *by)
+
+    def plain(self, data: Tensor, *by: Tensor | None) -> Any:
+        """The same for data that is known to be plain."""
         if needs_derivative(data):
             return Pooled.apply(self, data, *(by or (None, None, None)))
         out, index = self._call.run(data, *by)

@@ -120,7 +120,7 @@ def pooled(op: Op, input: Tensor, arguments: tuple[Any, ...], indices: bool = Fa
         axes, rule = _read(op, input, arguments, saves, indices)
         order = order_in(input, op.spatial)
         call = keep(key, Eager(op.family, rule, axes, tuple(input.shape), order, input.dtype, indices))
-    return call(input)
+    return call.plain(input)
 
 
 def _average(
