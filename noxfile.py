@@ -86,7 +86,7 @@ def tests(session: nox.Session) -> None:
 @nox.session
 def torch(session: nox.Session) -> None:
     """Tests of poolgrad.torch with the PyTorch it is made for, on the CPU."""
-    session.install(build_wheel(session), *TESTS, *TORCH, "--extra-index-url", "https://download.pytorch.org/whl/cpu")
+    session.install(build_wheel(session), *TESTS, *TORCH)
     session.run("pytest", "tests/frontends", *(session.posargs or ["-n", "auto"]))
 
 
