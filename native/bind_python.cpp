@@ -10,6 +10,7 @@
 #include "python_functions.h"
 #include "python_problem.h"
 #include "results.h"
+#include "run.h"
 
 namespace nb = nanobind;
 
@@ -61,6 +62,7 @@ NB_MODULE(_core, m) {
   poolgrad::bind_problem(m);
   poolgrad::bind_calls(m);
   m.def("isas", &isas);
+  m.def("spoil_scratch", &poolgrad::spoil_scratch, nb::arg("on"));
   m.def("empty", &empty, nb::arg("shape"), nb::arg("dtype"), nb::arg("near"));
   m.def("empty_bytes", &empty_bytes, nb::arg("count"), nb::arg("near"));
   m.def("has_result_pool", &poolgrad::has_result_pool);

@@ -12,6 +12,7 @@
 #if defined(__unix__) || defined(__APPLE__)
 #define POOLGRAD_POSIX
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #endif
 #if defined(__x86_64__) || defined(_M_X64)
@@ -93,19 +94,74 @@ struct Call {
   std::condition_variable all_finished;
 };
 
+// A worker without work. Linux may wake a thread on the very processor where its waker goes on working while others are
+// idle, and leave it there for milliseconds: so that one is forbidden until the worker runs.
+class Sleeper {
+ public:
+  // By the worker, who holds the lock: sleeps until it is woken. False if nobody does for too long.
+  bool sleep(std::unique_lock<std::mutex>& lock) {
+    is_woken_ = false;
+    return wakeup_.wait_for(lock, time_of_idleness, [this] { return is_woken_; });
+  }
+  void sleep_on(std::unique_lock<std::mutex>& lock) {
+    wakeup_.wait(lock, [this] { return is_woken_; });
+  }
+
+  // By the waker, who has taken it off the list of sleepers. It is gone when the lock is.
+  void wake(std::mutex& mutex) {
+    keep_away();
+    const std::lock_guard<std::mutex> lock(mutex);
+    is_woken_ = true;
+    wakeup_.notify_one();
+  }
+
+#if defined(__linux__) && defined(CPU_COUNT)
+  // By the worker, once it runs.
+  void come_back() {
+    if (is_away_) {
+      pthread_setaffinity_np(thread_, sizeof allowed_, &allowed_);
+      is_away_ = false;
+    }
+  }
+
+ private:
+  void keep_away() {
+    const int here = sched_getcpu();
+    if (here < 0 || (!is_away_ && pthread_getaffinity_np(thread_, sizeof allowed_, &allowed_) != 0)) {
+      return;
+    }
+    cpu_set_t others = allowed_;
+    CPU_CLR(here, &others);
+    is_away_ = (CPU_COUNT(&others) > 0 && pthread_setaffinity_np(thread_, sizeof others, &others) == 0) || is_away_;
+  }
+
+  const pthread_t thread_ = pthread_self();
+  cpu_set_t allowed_;
+  bool is_away_ = false;
+#else
+  void come_back() {}
+
+ private:
+  void keep_away() {}
+#endif
+  std::condition_variable wakeup_;
+  bool is_woken_ = false;
+};
+
 // The workers of this process and the calls they may join.
 class Crew {
  public:
   void offer(const std::shared_ptr<Call>& call);
   void withdraw(const std::shared_ptr<Call>& call);
-  void wake_one() { wakeup_.notify_one(); }
+  void wake_one();
 
  private:
   bool start_worker();
   void be_worker();
+  bool finds_call(Sleeper& sleeper, std::unique_lock<std::mutex>& lock);
 
   std::mutex mutex_;
-  std::condition_variable wakeup_;
+  std::vector<Sleeper*> asleep_;
   std::vector<std::shared_ptr<Call>> open_;  // calls with free seats
   std::atomic<int> open_count_{0};           // its size, for those who look without the mutex
   int workers_ = 0;
@@ -182,6 +238,40 @@ void Crew::withdraw(const std::shared_ptr<Call>& call) {
   open_count_ = int(open_.size());
 }
 
+// The one who went to sleep last: its memory is the likeliest to be in a cache. Who is not asleep looks for calls
+// anyway.
+void Crew::wake_one() {
+  Sleeper* last = nullptr;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!asleep_.empty()) {
+      last = asleep_.back();
+      asleep_.pop_back();
+    }
+  }
+  if (last != nullptr) {
+    last->wake(mutex_);
+  }
+}
+
+// Waits for a call to join. False if there was none for too long.
+bool Crew::finds_call(Sleeper& sleeper, std::unique_lock<std::mutex>& lock) {
+  bool waits = true;
+  while (waits && open_.empty()) {
+    asleep_.push_back(&sleeper);
+    if (!sleeper.sleep(lock)) {
+      const auto place = std::find(asleep_.begin(), asleep_.end(), &sleeper);
+      waits = place == asleep_.end();
+      if (waits) {
+        sleeper.sleep_on(lock);  // somebody is about to wake it
+      } else {
+        asleep_.erase(place);
+      }
+    }
+  }
+  return !open_.empty();
+}
+
 // Signals go to threads that know what to do with them; faults stay with the thread that made them.
 bool Crew::start_worker() {
 #ifdef POOLGRAD_POSIX
@@ -211,14 +301,16 @@ void Crew::be_worker() {
   pthread_setname_np(pthread_self(), "poolgrad");
 #endif
   const StandardArithmetic standard;
+  Sleeper sleeper;
   std::unique_lock<std::mutex> lock(mutex_);
-  while (wakeup_.wait_for(lock, time_of_idleness, [this] { return !open_.empty(); })) {
+  while (finds_call(sleeper, lock)) {
     const std::shared_ptr<Call> call = open_.front();
     if (--call->seats == 0) {
       open_.erase(open_.begin());
       open_count_ = int(open_.size());
     }
     lock.unlock();
+    sleeper.come_back();
     Watch watch(&call->stopped, nullptr);
     work_on(*call, watch);
     spin_until([this] { return open_count_ > 0; });

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <new>
@@ -15,37 +16,71 @@ namespace {
 // Below this much work (elements times cells of a window) a second thread costs more than it brings.
 constexpr double least_shared_work = 1 << 18;
 
+// What the last piece is expected to hold up a call, as a share of itself: threads begin late and are held up by
+// others.
+constexpr double held_up = 0.5;
+
+// What it costs to begin a piece, in elements looked at.
+constexpr double cost_of_piece = 1 << 13;
+
+// Pieces for each thread that an axis is cut into at most.
+constexpr std::int64_t most_pieces = 8;
+
+// An axis of a box that is cut into tiles. To fill `size` elements a tile looks at `cells` for each of them, and at
+// `shared` ones more if its neighbour looks at them, too. Cuts lie at multiples of `step`.
+struct Cut {
+  std::int64_t extent;
+  std::int64_t size = std::max<std::int64_t>(extent, 1);
+  std::int64_t least = 1;
+  std::int64_t step = 1;
+  double cells = 1;
+  double shared = 0;
+
+  std::int64_t tiles() const { return extent <= size ? std::int64_t(extent > 0) : (extent + size - 1) / size; }
+  double looked_at() const { return double(size) * cells + (size < extent ? shared : 0); }
+
+  void into(std::int64_t parts) {
+    const std::int64_t length = std::max((extent + parts - 1) / parts, least);
+    size = std::max<std::int64_t>(std::min((length + step - 1) / step * step, extent), 1);
+  }
+};
+
 // A box of [outer, d, h, w, inner], cut into tiles.
 struct Tiling {
-  std::int64_t extent[5];
-  std::int64_t size[5];
-
-  explicit Tiling(const std::int64_t (&extents)[5]) {
-    for (int k = 0; k < 5; ++k) {
-      extent[k] = extents[k];
-      size[k] = std::max<std::int64_t>(extents[k], 1);
-    }
-  }
-
-  std::int64_t tiles_along(int k) const {
-    return extent[k] <= size[k] ? std::int64_t(extent[k] > 0) : (extent[k] + size[k] - 1) / size[k];
-  }
+  Cut along[5];
 
   std::int64_t count() const {
     std::int64_t tiles = 1;
-    for (int k = 0; k < 5; ++k) {
-      tiles *= tiles_along(k);
+    for (const Cut& cut : along) {
+      tiles *= cut.tiles();
     }
     return tiles;
   }
 
-  // Cuts an axis so that there are about so many tiles, none of them shorter than `least` or ending within a `step`.
-  void cut(int k, std::int64_t tiles, std::int64_t least, std::int64_t step) {
-    const std::int64_t parts = tiles / std::max<std::int64_t>(count(), 1);
-    if (parts > 1) {
-      const std::int64_t length = std::max({(extent[k] + parts - 1) / parts, least, std::int64_t(1)});
-      step = std::min(step, size[k]);
-      size[k] = std::min((length + step - 1) / step * step, size[k]);
+  // What threads are expected to take who fetch tiles one by one, in elements looked at.
+  double time(int threads) const {
+    double work = 1;
+    for (const Cut& cut : along) {
+      work *= cut.looked_at();
+    }
+    return (double((count() + threads - 1) / threads) + held_up) * (work + cost_of_piece);
+  }
+
+  // Cuts axes as long as that saves time, the one that saves most first.
+  void divide(int threads) {
+    const std::int64_t most = most_pieces * threads;
+    for (std::int64_t before = 0; before != count();) {
+      before = count();
+      Tiling best = *this;
+      for (int k = 0; k < 5; ++k) {
+        Tiling other = *this;
+        for (std::int64_t parts = 2; along[k].extent > 1 && parts <= most;
+             parts += parts % 3 == 0 ? parts / 3 : (parts + 1) / 2) {
+          other.along[k].into(parts);
+          best = other.count() <= 2 * most && other.time(threads) < best.time(threads) ? other : best;
+        }
+      }
+      *this = best;
     }
   }
 
@@ -53,9 +88,9 @@ struct Tiling {
     Tile t;
     t.watch = watch;
     for (int k = 4; k >= 0; --k) {
-      const std::int64_t along = tiles_along(k), rest = along > 1 ? number / along : number;
-      t.begin[k] = (along > 1 ? number - rest * along : 0) * size[k];
-      t.end[k] = std::min(t.begin[k] + size[k], extent[k]);
+      const std::int64_t tiles = along[k].tiles(), rest = tiles > 1 ? number / tiles : number;
+      t.begin[k] = (tiles > 1 ? number - rest * tiles : 0) * along[k].size;
+      t.end[k] = std::min(t.begin[k] + along[k].size, along[k].extent);
       number = rest;
     }
     return t;
@@ -80,37 +115,53 @@ std::int64_t overlap(const Axis& axis) {
   return axis.starts != nullptr ? 1 : std::max<std::int64_t>(span - axis.stride, 0);
 }
 
-// A thread takes tiles one by one, so there are some for each; where there is one thread there is one tile. Cuts go
-// where they cost nothing: between outer slices and inner elements, between windows that share no cells, and only then
-// across windows, which are looked at from both sides.
+// Flat ranges. Going back, each range is found by a walk over all gradients: one range a thread.
+Tiling flat_ranges(const Problem& p, bool writes_input_side, int threads) {
+  Tiling tiling = {{{writes_input_side ? p.input_count() : p.output_count()}, {1}, {1}, {1}, {1}}};
+  tiling.along[0].least = 1 << 12;
+  tiling.along[0].into(threads == 1 || writes_input_side ? threads : most_pieces * threads);
+  return tiling;
+}
+
+// Windows along an axis. Going back, a window is not cut: for any cell of it all of it is looked at. Only a large one
+// is, if gradients or winners are told, at the price of finding a row of results again.
+Cut cut_of(const Problem& p, const Axis& axis, bool writes_input_side) {
+  Cut cut = {writes_input_side ? axis.size : axis.outputs};
+  cut.shared = double(overlap(axis));
+  const bool is_told = p.family == Family::spread || p.selector == Selector::offset;
+  if (axis.starts != nullptr) {
+    cut.cells = writes_input_side ? 1 : double(axis.size) / double(std::max<std::int64_t>(axis.outputs, 1));
+  } else if (!writes_input_side) {
+    cut.cells = double(axis.stride);
+  } else if (is_told && axis.stride > 8) {
+    cut.shared += 8;
+  } else {
+    cut.step = axis.stride;
+  }
+  return cut;
+}
+
+// A thread takes tiles one by one, so there are some for each; where there is one thread there is one tile. Cuts cost
+// nothing between outer slices and between windows that share no cells. Windows across a cut are looked at from both
+// sides, and short rows and few inner elements leave the memory idle: that is counted as cells, too.
 Tiling tiling_of(const Problem& p, bool writes_input_side, int threads) {
-  const std::int64_t wanted = threads == 1 ? 1 : 8 * std::int64_t(threads);
   if (p.selector == Selector::given) {
-    // Flat ranges. Going back, each range is found by a walk over all gradients: one range a thread.
-    Tiling tiling({writes_input_side ? p.input_count() : p.output_count(), 1, 1, 1, 1});
-    tiling.cut(0, writes_input_side ? threads : wanted, 1 << 12, 1);
+    return flat_ranges(p, writes_input_side, threads);
+  }
+  Tiling tiling = {{{p.outer},
+                    cut_of(p, p.axis[0], writes_input_side),
+                    cut_of(p, p.axis[1], writes_input_side),
+                    cut_of(p, p.axis[2], writes_input_side),
+                    {p.inner}}};
+  if (threads == 1) {
     return tiling;
   }
-  std::int64_t extents[5] = {p.outer, 0, 0, 0, p.inner};
-  for (int a = 0; a < 3; ++a) {
-    extents[a + 1] = writes_input_side ? p.axis[a].size : p.axis[a].outputs;
-  }
-  Tiling tiling(extents);
-  if (wanted == 1) {
-    return tiling;
-  }
-  tiling.cut(0, wanted, 1, 1);
-  tiling.cut(4, wanted, 512, 64);
-  for (const bool shared : {false, true}) {
-    for (int a = 0; a < 3; ++a) {
-      const Axis& axis = p.axis[a];
-      const std::int64_t cells = overlap(axis) / (writes_input_side ? 1 : axis.stride);
-      const std::int64_t step = writes_input_side && axis.starts == nullptr ? axis.stride : 1;
-      if ((cells > 0) == shared) {
-        tiling.cut(a + 1, a == 2 ? wanted / 4 : wanted, std::max<std::int64_t>(2 * cells, a == 2 ? 64 : 1), step);
-      }
-    }
-  }
+  Cut &columns = tiling.along[3], &inner = tiling.along[4];
+  columns.least = 64;
+  columns.shared += 16;
+  inner.least = inner.step = 64;
+  inner.shared = 64;
+  tiling.divide(threads);
   return tiling;
 }
 
@@ -139,6 +190,8 @@ Status run_kernel(Kernel kernel, const Problem& problem, const Buffers& buffers,
   return first_bad == none ? Status{Outcome::done, 0} : Status{Outcome::bad_data, first_bad};
 }
 
+std::atomic<bool> is_spoilt{false};
+
 class ThreadScratch {
  public:
   void* get(std::size_t bytes) {
@@ -148,7 +201,11 @@ class ThreadScratch {
     }
     void* start = memory_.get();
     std::size_t room = size_ + 64;
-    return start == nullptr ? nullptr : std::align(64, bytes, start, room);
+    if (start == nullptr) {
+      return nullptr;
+    }
+    start = std::align(64, bytes, start, room);
+    return is_spoilt ? std::memset(start, 0xff, bytes) : start;
   }
 
  private:
@@ -162,6 +219,8 @@ std::int64_t Problem::input_cells() const { return axis[0].size * axis[1].size *
 std::int64_t Problem::output_cells() const { return axis[0].outputs * axis[1].outputs * axis[2].outputs; }
 std::int64_t Problem::input_count() const { return outer * input_cells() * inner; }
 std::int64_t Problem::output_count() const { return outer * output_cells() * inner; }
+
+void spoil_scratch(bool on) { is_spoilt = on; }
 
 void* thread_scratch(std::int64_t bytes) {
   // Kept between calls: memory of this size would be given back to the system, and asked for again, each time.

@@ -19,6 +19,10 @@ struct Status {
 // Are all arrays there that this family and selector read?
 bool has_buffers(const Problem& problem, const Buffers& buffers);
 
+// For tests: fills scratch memory with NaN before each use, so that a kernel which reads what it has not written is
+// seen.
+void spoil_scratch(bool on);
+
 Status run(const Problem& problem, const Buffers& buffers, const Isa& isa, int threads,
            const std::function<bool()>& should_stop);
 

@@ -1,6 +1,8 @@
-// A problem with data for it, run in every way that must not matter: instruction set, threads, alignment of the memory.
+// A problem with data for it, run in every way that must not matter: instruction set, threads, tiles, alignment of the
+// memory.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -15,6 +17,7 @@ using poolgrad::Buffers;
 using poolgrad::Isa;
 using poolgrad::Outcome;
 using poolgrad::Status;
+using poolgrad::Tile;
 
 inline bool never() { return false; }
 
@@ -108,6 +111,33 @@ Arrays<W> drawn_arrays(const Problem& p, Flavour flavour, Random& random) {
   return arrays;
 }
 
+// A grid of tiles over the side that is written: up to three along each axis, of any length.
+inline std::vector<Tile> drawn_tiles(const Problem& p, Random& random) {
+  const bool back = goes_back(p), flat = p.selector == Selector::given;
+  std::int64_t extents[5] = {flat ? (back ? p.input_count() : p.output_count()) : p.outer, 1, 1, 1, flat ? 1 : p.inner};
+  for (int a = 0; !flat && a < 3; ++a) {
+    extents[a + 1] = back ? p.axis[a].size : p.axis[a].outputs;
+  }
+  std::vector<Tile> tiles = {Tile{}};
+  for (int k = 0; k < 5; ++k) {
+    std::vector<std::int64_t> cuts = {0, extents[k]};
+    for (std::int64_t more = random.below(3); more > 0 && extents[k] > 1; --more) {
+      cuts.push_back(1 + random.below(extents[k] - 1));
+    }
+    std::sort(cuts.begin(), cuts.end());
+    cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+    std::vector<Tile> finer;
+    for (std::size_t c = 1; c < cuts.size(); ++c) {
+      for (Tile tile : tiles) {
+        tile.begin[k] = cuts[c - 1], tile.end[k] = cuts[c];
+        finer.push_back(tile);
+      }
+    }
+    tiles = finer;
+  }
+  return tiles;
+}
+
 // The arrays of a problem in memory of their own.
 template <class W>
 class Call {
@@ -122,6 +152,27 @@ class Call {
         data_(problem.dtype, arrays.data, shifted) {}
 
   Status run(const Isa& isa, int threads, const std::function<bool()>& should_stop = never) {
+    return poolgrad::run(problem_, buffers(), isa, threads, should_stop);
+  }
+
+  // Tile by tile, wherever they may be cut.
+  Status run_cut(const Isa& isa, Random& random) {
+    const poolgrad::Kernels kernels = isa.find(problem_);
+    if (kernels.fill == nullptr) {
+      return {Outcome::unsupported, 0};
+    }
+    for (const Tile& tile : drawn_tiles(problem_, random)) {
+      if (kernels.fill(problem_, buffers(), tile) != -1) {
+        return {Outcome::no_memory, 0};
+      }
+    }
+    return {Outcome::done, 0};
+  }
+
+  Memory out, out_index, index;
+
+ private:
+  Buffers buffers() {
     Buffers buffers;
     buffers.input = input_.data();
     buffers.reference = reference_.data();
@@ -129,12 +180,9 @@ class Call {
     buffers.data = data_.data();
     buffers.out = out.data();
     buffers.out_index = problem_.family == Family::maximum ? out_index.data() : nullptr;
-    return poolgrad::run(problem_, buffers, isa, threads, should_stop);
+    return buffers;
   }
 
-  Memory out, out_index, index;
-
- private:
   Problem problem_;
   Memory input_, reference_, data_;
 };
@@ -161,6 +209,9 @@ void check_answer(const Problem& p, const Answer<W>& answer, const Call<W>& call
   }
 }
 
+// Among the counts of threads: one thread, tile by tile.
+constexpr int cut_anywhere = 0;
+
 template <class W>
 void exercise_wide(const Problem& p, const std::string& geometry, Flavour flavour, const std::vector<int>& threads) {
   Random random(std::uint64_t(p.dtype) + 31 * std::uint64_t(p.selector) + 7);
@@ -170,10 +221,12 @@ void exercise_wide(const Problem& p, const std::string& geometry, Flavour flavou
   bool shifted = false;
   for (const Isa* isa : usable_isas()) {
     for (const int count : threads) {
-      checks::subject = described(p, geometry) + ", " + isa->name + ", " + std::to_string(count) + " threads" +
+      checks::subject = described(p, geometry) + ", " + isa->name + ", " +
+                        (count == cut_anywhere ? "cut" : std::to_string(count) + " threads") +
                         (shifted ? ", shifted" : "");
       Call<W> call(p, arrays, shifted, shifted ? 0xa5 : 0x5a);
-      CHECK_EQUAL(int(call.run(*isa, count).outcome), int(Outcome::done));
+      const Status status = count == cut_anywhere ? call.run_cut(*isa, random) : call.run(*isa, count);
+      CHECK_EQUAL(int(status.outcome), int(Outcome::done));
       check_answer(p, answer, call);
       bool alike = true;
       for (std::int64_t k = 0; k < call.out.count(); ++k) {

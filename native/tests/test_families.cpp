@@ -138,7 +138,7 @@ void test_small_families() {
   for (const Dtype dtype : all_dtypes) {
     for (const Geometry& geometry : small_geometries()) {
       for (const Flavour flavour : {Flavour::wide, Flavour::tied}) {
-        try_all(geometry, dtype, flavour, {1, 2}, turn++);
+        try_all(geometry, dtype, flavour, {1, cut_anywhere}, turn++);
       }
     }
     const Geometry geometry = huge_window();
@@ -153,7 +153,7 @@ void test_small_families() {
 void test_shared_families() {
   int turn = 0;
   for (const Dtype dtype : all_dtypes) {
-    try_all(shared_work(), dtype, Flavour::tied, {1, 2, 3}, turn++);
+    try_all(shared_work(), dtype, Flavour::tied, {1, 2, cut_anywhere}, turn++);
   }
 }
 
@@ -162,7 +162,7 @@ void test_large_families() {
   int turn = 0;
   for (const Geometry& geometry : large_geometries()) {
     for (const Flavour flavour : {Flavour::wide, Flavour::tied}) {
-      try_all(geometry, dtypes[turn % 4], flavour, {turn % 2 == 0 ? 3 : 1}, turn);
+      try_all(geometry, dtypes[turn % 4], flavour, {turn % 2 == 0 ? 3 : cut_anywhere}, turn);
       ++turn;
     }
   }
