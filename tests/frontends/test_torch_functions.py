@@ -157,6 +157,24 @@ def test_large_results() -> None:
     assert leaf.grad.sum().item() == y.numel()
 
 
+def test_the_number_of_threads_does_not_matter() -> None:
+    x = torch.randn(2, 8, 64, 64, generator=torch.Generator().manual_seed(2))
+    threads = torch.get_num_threads()
+    found = []
+    try:
+        for count in (1, 2, 3):
+            torch.set_num_threads(count)
+            leaf = x.clone().requires_grad_()
+            y = poolgrad.torch.avg_pool2d(poolgrad.torch.max_pool2d(leaf, 3, 1, 1), 5, 1, 2)
+            y.pow(2).sum().backward()
+            found.append((y, leaf.grad))
+    finally:
+        torch.set_num_threads(threads)
+    for y, grad in found[1:]:
+        assert torch.equal(y, found[0][0])
+        assert torch.equal(grad, found[0][1])
+
+
 def test_empty_batches() -> None:
     x = torch.randn(0, 3, 4, 4, requires_grad=True)
     for y in (poolgrad.torch.max_pool2d(x, 2), poolgrad.torch.avg_pool2d(x, 2)):

@@ -36,6 +36,10 @@ PROGRAMS: list[Any] = [
     pytest.param(lambda x: poolgrad.torch.avg_pool2d(x, 3, 2, [(1, 0), (0, 1)]), id="pairs"),
     pytest.param(_unpooled, id="unpool"),
     pytest.param(poolgrad.torch.AdaptiveMaxPool2d((3, None)), id="module"),
+    pytest.param(
+        lambda x: poolgrad.torch.fractional_max_pool2d(x, 2, 4, _random_samples=torch.full((2, 3, 2), 0.3).double()),
+        id="fractional",
+    ),
 ]
 
 
@@ -118,3 +122,15 @@ def test_jit_trace_is_not_blind() -> None:
     traced = torch.jit.trace(poolgrad.torch.MaxPool2d(2), torch.randn(1, 1, 4, 4))
     x = torch.randn(1, 1, 4, 4)
     assert torch.equal(traced(x), poolgrad.torch.max_pool2d(x, 2))
+
+
+def test_drawn_sequences_break_a_graph_and_no_more() -> None:
+    def program(x: Tensor) -> Tensor:
+        return poolgrad.torch.fractional_avg_pool2d(x * 2, 3) + 1
+
+    x = torch.randn(1, 1, 7, 7, dtype=torch.float64)
+    compiled = torch.compile(program, backend="aot_eager")
+    torch.manual_seed(3)
+    expected = program(x)
+    torch.manual_seed(3)
+    assert torch.equal(compiled(x), expected)

@@ -102,6 +102,8 @@ def _torch_pooled(input: Tensor, spatial: int, window: Any, outputs: tuple[int, 
     return moved("pick", input, index, sizes, outputs), index
 
 
+# Borders are drawn on the host, number by number: a compiled program stops here for a moment.
+@torch.compiler.disable
 def _sequence_axes(sizes: Sequence[int], outputs: Sequence[int], overlapping: bool, pseudo_random: bool) -> Axes:
     # Seeds come from PyTorch's generator, so that torch.manual_seed repeats them.
     first, second = torch.randint(2**62, (2,)).tolist()

@@ -131,7 +131,7 @@ class Call:
         self.index_dtype = NAMES[plan.index_dtype] if gives_index else None
         self.data_role = "input" if plan.family in ("mean", "maximum") else "data"
         self.is_empty = 0 in reads.shape or 0 in writes.shape
-        self.problem = cpu.problem(plan)
+        self.problem: Any = None  # made when a tensor of the host comes
 
     def run(
         self, data: Tensor, input: Tensor | None = None, reference: Tensor | None = None, index: Tensor | None = None
@@ -173,6 +173,8 @@ class Call:
                 out.data_ptr(),
                 0 if out_index is None else out_index.data_ptr(),
             )
+            if self.problem is None:
+                self.problem = cpu.problem(self.plan)
             bad = cpu.run_at(self.problem, addresses, torch.get_num_threads())
             if bad is None:
                 return
