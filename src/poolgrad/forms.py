@@ -11,8 +11,6 @@ from typing import NamedTuple
 from poolgrad.plan import Plan, axis_numbers, fold, make, with_argmax, with_offsets
 from poolgrad.windows import Axis
 
-ADJOINT = {"mean": "spread", "spread": "mean", "pick": "route", "route": "pick"}
-BACK = ("spread", "route")
 _EACH = 8  # numbers of an axis
 _FLAGS = {"s": "last_axis_slowest", "i": "infinite_floor", "v": "verify"}
 

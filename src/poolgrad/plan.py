@@ -17,7 +17,10 @@ from poolgrad.windows import Axis, common_cells, from_sequence
 
 Shape = tuple[int, ...]
 
-_ADJOINT = {"mean": "spread", "spread": "mean", "pick": "route", "route": "pick"}
+ADJOINT = {"mean": "spread", "spread": "mean", "pick": "route", "route": "pick"}
+BACK = ("spread", "route")
+"""Families that go back: from the output's side to the input's."""
+
 _MOST_ELEMENTS = 2**59  # whose bytes still count in 63 bits, whatever the dtype
 _MOST_EXACT = 2**53
 
@@ -48,11 +51,11 @@ class Plan:
     @property
     def result_shape(self) -> Shape:
         """The shape of what the call fills."""
-        return self.input_shape if self.family in ("spread", "route") else self.output_shape
+        return self.input_shape if self.family in BACK else self.output_shape
 
     def adjoint(self) -> Plan:
         """The plan of the transposed map: what the derivative in the data runs."""
-        return replace(self, family=_ADJOINT[self.family], verify=False)
+        return replace(self, family=ADJOINT[self.family], verify=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,11 +61,7 @@ def _truncated(numerator: int, denominator: int) -> int:
 def _pads(size: int, window: int, stride: int, padding: Padding) -> tuple[int, int]:
     if isinstance(padding, tuple):
         return padding
-    if padding == "valid":
-        return 0, 0
-    outputs = -(-size // stride)
-    needed = max(0, (outputs - 1) * stride + window - size)
-    return needed // 2, needed - needed // 2
+    return (0, 0) if padding == "valid" else same_pads(size, window, stride)
 
 
 def make_axis(

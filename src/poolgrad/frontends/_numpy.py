@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from poolgrad import machine, results
+from poolgrad import results
 from poolgrad.calls import Run, note
 from poolgrad.dispatch import ArrayInfo
 from poolgrad.dtypes import name_of
@@ -58,12 +58,7 @@ def _allocate(shape: Shape, dtype: np.dtype, near: Array) -> Array:
     needed = math.prod(shape) * dtype.itemsize
     if needed < results.LEAST:
         return np.empty(shape, dtype)
-    there = machine.memory()
-    if there is not None and needed > there:
-        raise MemoryError(
-            f"the result of shape {list(shape)} and dtype {dtype} needs {needed / 2**30:.1f} GiB,"
-            f" and this process cannot have more than {there / 2**30:.1f} GiB"
-        )
+    results.refuse_vast(shape, dtype, needed)
     return results.empty(shape, dtype, near)
 
 

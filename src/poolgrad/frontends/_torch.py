@@ -10,8 +10,8 @@ from torch import Tensor
 
 from poolgrad.dispatch import ArrayInfo
 from poolgrad.errors import InvalidArgumentError
-from poolgrad.forms import BACK, numbers_of, rule_from
-from poolgrad.plan import Plan, Shape
+from poolgrad.forms import numbers_of, rule_from
+from poolgrad.plan import BACK, Plan, Shape
 from poolgrad.torch._eager import is_plain
 from poolgrad.torch._memory import DTYPES, Call, Side, contiguous_strides
 from poolgrad.torch._operators import needs_derivative, overload

@@ -14,8 +14,8 @@ from torch import Tensor
 from torch.nn import Parameter
 
 from poolgrad.errors import UnsupportedError
-from poolgrad.forms import ADJOINT, BACK, Rule, derived, flattened, numbers_of, plan_of, product, three
-from poolgrad.plan import Shape
+from poolgrad.forms import Rule, derived, flattened, numbers_of, plan_of, product, three
+from poolgrad.plan import ADJOINT, BACK, Shape
 from poolgrad.torch._memory import DTYPES, Call, order_of, side
 from poolgrad.torch._operators import Pooled, needs_derivative, overload
 from poolgrad.windows import Axis

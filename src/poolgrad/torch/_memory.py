@@ -10,12 +10,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from poolgrad import machine, results
+from poolgrad import results
 from poolgrad.errors import InvalidArgumentError, UnsupportedError
 from poolgrad.faults import explain
-from poolgrad.forms import BACK
 from poolgrad.kernels import cpu
-from poolgrad.plan import Plan, Shape
+from poolgrad.plan import BACK, Plan, Shape
 
 NAMES = {name: getattr(torch, name) for name in ("float16", "bfloat16", "float32", "float64")}
 NAMES |= {f"{sign}int{bits}": getattr(torch, f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)}
@@ -94,12 +93,7 @@ def empty(wanted: Side, dtype: torch.dtype, near: Tensor) -> Tensor:
     needed = math.prod(wanted.shape) * dtype.itemsize
     if needed < results.LEAST or not near.is_cpu:
         return torch.empty_strided(wanted.shape, wanted.strides, dtype=dtype, device=near.device)
-    there = machine.memory()
-    if there is not None and needed > there:
-        raise MemoryError(
-            f"the result of shape {list(wanted.shape)} and dtype {dtype} needs {needed / 2**30:.1f} GiB,"
-            f" and this process cannot have more than {there / 2**30:.1f} GiB"
-        )
+    results.refuse_vast(wanted.shape, dtype, needed)
     memory = torch.from_numpy(results.empty_bytes(needed, near.data_ptr()))
     return memory.view(dtype).as_strided(wanted.shape, wanted.strides)
 

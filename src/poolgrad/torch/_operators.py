@@ -19,7 +19,8 @@ from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd.forward_ad import _set_fwd_grad_enabled
 
 from poolgrad.errors import UnsupportedError
-from poolgrad.forms import ADJOINT, BACK, Rule, axes_of, derived, flattened, numbers_of, plan_of, rule_of
+from poolgrad.forms import Rule, axes_of, derived, flattened, numbers_of, plan_of, rule_of
+from poolgrad.plan import ADJOINT, BACK
 from poolgrad.torch._memory import DTYPES, Call, Side, contiguous_strides
 
 _BY = "Tensor? input, Tensor? reference, Tensor? index"
