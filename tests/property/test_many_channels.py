@@ -51,7 +51,7 @@ def test_as_defined(channels: int) -> None:
     rng = np.random.default_rng(channels)
     for _ in range(CASES):
         case = draw(rng, channels)
-        compare(case, whole(rng, case.shape), rng)
+        assert_as_defined(case, whole(rng, case.shape), rng)
 
 
 @pytest.mark.parametrize("size", [(4, 5, 9), (6, 7, 8), (8, 8, 8)])
@@ -62,7 +62,7 @@ def test_volumes_without_padding(size: tuple[int, int, int], channels: int) -> N
     other = (1, *(cells + 3 for cells in size), channels)
     poolgrad.avg_pool_grad(np.full(other, np.nan, np.float32), other, 3, 1, "same")
     case = Case((1, *size, channels), (3, 3, 3), (1, 1, 1), ((0, 0),) * 3)
-    compare(case, whole(rng, case.shape), rng)
+    assert_as_defined(case, whole(rng, case.shape), rng)
 
 
 @pytest.mark.parametrize("channels", [64, 65, 128, 129])
@@ -70,10 +70,10 @@ def test_many_windows_over_a_cell(channels: int) -> None:
     """A last channel by itself is still a cell of many."""
     case = Case((1, 6, 7, channels), (5, 5), (1, 1), ((2, 2),) * 2)
     rng = np.random.default_rng(channels)
-    compare(case, whole(rng, case.shape), rng)
+    assert_as_defined(case, whole(rng, case.shape), rng)
 
 
-def compare(case: Case, x: npt.NDArray[np.float32], rng: np.random.Generator) -> None:
+def assert_as_defined(case: Case, x: npt.NDArray[np.float32], rng: np.random.Generator) -> None:
     some = sorted({0, x.shape[-1] // 2, x.shape[-1] - 1})
     few = np.ascontiguousarray(x[..., some])
     values, offsets, _ = reference.max_pool(few, *case.geometry)
