@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from poolgrad.errors import InvalidArgumentError
 from poolgrad.plan import Plan, axis_numbers, fold, make, with_argmax, with_offsets
 from poolgrad.windows import Axis
 
 _EACH = 8  # numbers of an axis
+FORM_NUMBERS = 3 * _EACH
 _FLAGS = {"s": "last_axis_slowest", "i": "infinite_floor", "v": "verify"}
 
 
@@ -39,7 +41,10 @@ def rule_of(text: str) -> Rule:
     >>> rule_of("floor,ordinal,int64,,i").flags
     'i'
     """
-    return Rule(*text.split(","))
+    parts = text.split(",")
+    if len(parts) != len(Rule._fields):
+        raise InvalidArgumentError(f"rule must have the parts {', '.join(Rule._fields)}, got {text!r}")
+    return Rule(*parts)
 
 
 def rule_from(plan: Plan) -> Rule:
@@ -71,7 +76,7 @@ def axes_of(numbers: Sequence[int], tables: Sequence[int]) -> tuple[Axis, Axis, 
     """
     axes = []
     at = 0
-    for first in range(0, 3 * _EACH, _EACH):
+    for first in range(0, FORM_NUMBERS, _EACH):
         size, outputs, window, stride, pad, dilation, counted, divisor = numbers[first : first + _EACH]
         rows = outputs if window == 0 else 0
         starts, stops = tuple(tables[at : at + rows]), tuple(tables[at + rows : at + 2 * rows])

@@ -19,26 +19,33 @@ CASES: list[Any] = [
     pytest.param((6, 8), (3, 3), (2, 2), (1, 1), (1, 1), id="plane-ceil"),
     pytest.param((4, 5, 6), (2, 3, 3), (2, 1, 2), (1, 1, 1), (0, 0, 1), id="volume-ceil"),
     pytest.param((9, 9), (3, 3), (1, 1), (1, 1), (0, 0), id="slides"),
+    # Two windows that have the same cells and count different padding.
+    pytest.param((1, 8), (4, 2), (2, 2), (2, 1), (1, 0), id="same-cells"),
+    pytest.param((1, 1, 8), (4, 4, 2), (2, 2, 2), (2, 2, 1), (1, 1, 0), id="same-cells-volume"),
 ]
 
 
 @pytest.mark.parametrize("channels", [1, 3, 64])
-@pytest.mark.parametrize("kind", ["counts", "divisor"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize(("sizes", "window", "stride", "padding", "beyond"), CASES)
+@pytest.mark.parametrize(
+    ("sizes", "window", "stride", "padding", "beyond", "divisor"),
+    [
+        pytest.param(*case.values, divisor, id=f"{case.id}-{'divisor' if divisor else 'counts'}")
+        for case in CASES
+        for divisor in (None, 7)
+        if not (divisor and len(case.values[0]) == 1)  # avg_pool1d has no divisor_override
+    ],
+)
 def test_divisors(
     sizes: tuple[int, ...],
     window: tuple[int, ...],
     stride: tuple[int, ...],
     padding: tuple[int, ...],
     beyond: tuple[int, ...],
-    kind: str,
+    divisor: int | None,
     dtype: str,
     channels: int,
 ) -> None:
-    divisor = 7 if kind == "divisor" else None
-    if divisor and len(sizes) == 1:
-        pytest.skip("avg_pool1d has no divisor_override")
     random = np.random.default_rng(5)
     array = random.standard_normal((1, *sizes, channels)).astype(dtype)
     pads = [(pad, pad + more) for pad, more in zip(padding, beyond, strict=True)]

@@ -13,7 +13,7 @@ from poolgrad.errors import InvalidArgumentError
 from poolgrad.forms import numbers_of, rule_from
 from poolgrad.plan import BACK, Plan, Shape
 from poolgrad.torch._eager import is_plain
-from poolgrad.torch._memory import DTYPES, Call, Side, contiguous_strides
+from poolgrad.torch._memory import DTYPES, Call, written_side
 from poolgrad.torch._operators import needs_derivative, overload
 
 ARRAY_TYPES = (Tensor,)
@@ -61,7 +61,7 @@ def _checked_out(name: str, out: Any, shape: Shape, dtype: torch.dtype, inputs: 
 
 
 def _call(plan: Plan, names: Mapping[str, str]) -> Call:
-    inputs, outputs = (Side(shape, contiguous_strides(shape)) for shape in (plan.input_shape, plan.output_shape))
+    inputs, outputs = written_side(plan.input_shape), written_side(plan.output_shape)
     reads, writes = (outputs, inputs) if plan.family in BACK else (inputs, outputs)
     return Call(plan, reads, writes, names)
 

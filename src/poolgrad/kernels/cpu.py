@@ -30,11 +30,18 @@ def isa() -> str:
     return name or usable[0]
 
 
+@functools.cache
+def _isa_once() -> str:
+    """The same without a look at the environment each time."""
+    return isa()
+
+
 def force_isa(name: str | None) -> None:
     """Use this instruction set from now on, or with None the default again."""
     global _forced
     _forced = name
     calls.forget()
+    _isa_once.cache_clear()
 
 
 def problem(plan: Plan) -> _core.Problem:
@@ -85,12 +92,11 @@ def run(work: _core.Problem, name: str, arrays: Mapping[str, Any], out: Any, out
     return position if outcome == 1 else None
 
 
-def run_at(work: _core.Problem, addresses: tuple[int, int, int, int, int, int], threads: int) -> int | None:
-    """The same on memory by address, 0 for none: of input, reference, index, data, out and the index to fill.
-
-    Each must have as many elements as the problem says.
-    """
-    outcome, position = work.run_at(*addresses, threads, isa())
+def run_at(
+    work: _core.Problem, input: int, reference: int, index: int, data: int, out: int, out_index: int, threads: int
+) -> int | None:
+    """The same on memory by address, 0 for none. Each must have as many elements as the problem says."""
+    outcome, position = work.run_at(input, reference, index, data, out, out_index, threads, _isa_once())
     if outcome == 3:
         raise AssertionError("no kernel for this plan")
     return position if outcome == 1 else None

@@ -5,12 +5,13 @@ Sizes of a traced program may be symbolic, so nothing here asks more of a number
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
-from torch import SymInt, Tensor
+from torch import SymInt, Tensor, strided
 
-from poolgrad.arguments import describe
+from poolgrad.arguments import INT32_MAX, describe
 from poolgrad.errors import InvalidArgumentError
 from poolgrad.windows import Axis, adaptive_axis, same_pads, span, torch_axis
 
@@ -19,21 +20,26 @@ Pads = str | int | Sequence[int] | Sequence[tuple[int, int]]
 Outputs = int | Sequence[int | None] | None
 
 
-def _is_integer(value: object) -> bool:
-    return isinstance(value, int | SymInt) and not isinstance(value, bool)
+def _whole(name: str, value: Any, wanted: str, shown: Any) -> int:
+    """An integer, or whatever says that it is one."""
+    if isinstance(value, SymInt) or type(value) is int:
+        return value
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name} must be {wanted}, got {describe(shown)}")
+    return operator.index(value)
 
 
 def per_axis(name: str, value: Any, axes: int, least: int) -> tuple[int, ...]:
     """One number for each axis, from one number or a sequence of one or of them all."""
-    numbers = tuple(value) if isinstance(value, list | tuple) else (value,)
-    for number in numbers:
-        if not _is_integer(number):
-            raise TypeError(f"{name} must be an integer or {axes} of them, got {describe(value)}")
+    entries = value if isinstance(value, list | tuple) else (value,)
+    numbers = tuple([_whole(name, entry, f"an integer or {axes} of them", value) for entry in entries])
     if len(numbers) not in (1, axes):
         raise InvalidArgumentError(f"{name} must be one integer or {axes}, got {describe(value)}")
     for number in numbers:
         if number < least:
             raise InvalidArgumentError(f"{name} must be at least {least}, got {describe(value)}")
+        if isinstance(number, int) and number > INT32_MAX:
+            raise InvalidArgumentError(f"{name} must be at most {INT32_MAX}, got {describe(value)}")
     return numbers * axes if len(numbers) == 1 else numbers
 
 
@@ -82,11 +88,10 @@ def _divisors(divisor_override: Any, axes: int) -> tuple[int, ...]:
     """What averages divide by along each axis, 0 for the cells of a window."""
     if divisor_override is None:
         return (0,) * axes
-    if not _is_integer(divisor_override):
-        raise TypeError(f"divisor_override must be an integer or None, got {describe(divisor_override)}")
-    if divisor_override == 0:
-        raise InvalidArgumentError("divisor_override must not be 0")
-    return (*(1,) * (axes - 1), abs(divisor_override))
+    divisor = _whole("divisor_override", divisor_override, "an integer or None", divisor_override)
+    if divisor == 0 or abs(divisor) > INT32_MAX:
+        raise InvalidArgumentError(f"divisor_override must not be 0 nor beyond {INT32_MAX}, got {describe(divisor)}")
+    return (*(1,) * (axes - 1), abs(divisor))
 
 
 def regular_axes(
@@ -145,6 +150,8 @@ def checked_rank(tensor: Any, spatial: int, name: str = "input") -> None:
     """Refuse what is not a tensor of channels and spatial axes, with or without a batch."""
     if not isinstance(tensor, Tensor):
         raise TypeError(f"{name} must be a tensor, got {describe(tensor)}")
+    if tensor.layout is not strided:
+        raise TypeError(f"{name} must be a dense tensor, got one of layout {tensor.layout}")
     shape = tensor.shape
     if len(shape) not in (spatial + 1, spatial + 2) or any(size == 0 for size in shape[-spatial - 1 :]):
         raise InvalidArgumentError(

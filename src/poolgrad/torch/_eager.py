@@ -43,18 +43,26 @@ def _plain_keys() -> frozenset[int]:
 
 
 _PLAIN = _plain_keys()
+# Looked up once: every small call asks them all.
+_is_compiling = torch.compiler.is_compiling
+_dispatch_keys = torch._C._dispatch_keys
+_has_transforms = torch._C._are_functorch_transforms_active
+_count_modes = torch._C._len_torch_dispatch_stack
+_has_function_mode = torch._C._is_torch_function_mode_enabled
+_tracing_state = torch._C._get_tracing_state
 
 
 def is_plain(tensor: Tensor) -> bool:
     """Is this a tensor of a program that nothing watches or traces?"""
+    kind = type(tensor)
     return (
-        not torch.compiler.is_compiling()
-        and (type(tensor) is Tensor or type(tensor) is Parameter)
-        and torch._C._dispatch_keys(tensor).raw_repr() in _PLAIN
-        and not torch._C._are_functorch_transforms_active()
-        and not torch._C._len_torch_dispatch_stack()
-        and not torch._C._is_torch_function_mode_enabled()
-        and torch._C._get_tracing_state() is None
+        not _is_compiling()
+        and (kind is Tensor or kind is Parameter)
+        and _dispatch_keys(tensor).raw_repr() in _PLAIN
+        and not _has_transforms()
+        and not _count_modes()
+        and not _has_function_mode()
+        and _tracing_state() is None
     )
 
 

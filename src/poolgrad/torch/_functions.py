@@ -63,12 +63,14 @@ _ADAPTIVE_MAX = _ops("adaptive_max_pool", "maximum", adaptive_axes)
 
 
 def saving(axes: Axes) -> Rule:
-    """How winners are saved for the derivative: by the place in their window, or in the input where windows differ."""
-    if any([axis.starts for axis in axes]):  # noqa: C419 - torch.compile knows no generators here
+    """How winners are saved for the derivative: by the place in their window, or in the input where windows differ or
+    are vast."""
+    places = product([axis.window for axis in axes])
+    if any([axis.starts for axis in axes]) or places > 2**32:  # noqa: C419 - torch.compile knows no generators here
         cells = product([axis.size for axis in axes])
         narrow = isinstance(cells, int) and cells < 2**31
         return Rule("first_nan", "position", "int32" if narrow else "int64", "plane")
-    return Rule("first_nan", "offset", smallest_unsigned(product([axis.window for axis in axes]) - 1))
+    return Rule("first_nan", "offset", smallest_unsigned(places - 1))
 
 
 def _hashable(value: Any) -> Any:

@@ -19,6 +19,8 @@ from poolgrad.plan import BACK, Plan, Shape
 NAMES = {name: getattr(torch, name) for name in ("float16", "bfloat16", "float32", "float64")}
 NAMES |= {f"{sign}int{bits}": getattr(torch, f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)}
 DTYPES = {dtype: name for name, dtype in NAMES.items()}
+_HOST = torch.device("cpu")
+_SMALL = results.LEAST // 8  # elements of which a result of the pool has at least so many, whatever the dtype
 ROLES = {"input": "input", "reference": "the maxima", "index": "indices", "data": "the gradient"}
 
 
@@ -27,6 +29,7 @@ class Side(NamedTuple):
 
     shape: Shape
     strides: Shape
+    count: int
 
 
 def contiguous_strides(shape: Shape) -> Shape:
@@ -51,7 +54,12 @@ def side(shape: Shape, order: Shape) -> Side:
     strides = [0] * len(shape)
     for axis, step in zip(order, contiguous_strides(tuple(shape[axis] for axis in order)), strict=True):
         strides[axis] = step
-    return Side(shape, tuple(strides))
+    return Side(shape, tuple(strides), math.prod(shape))
+
+
+def written_side(shape: Shape) -> Side:
+    """A side whose axes lie in memory as they are written."""
+    return Side(shape, contiguous_strides(shape), math.prod(shape))
 
 
 def order_of(shape: Shape, strides: Shape, spatial: int) -> Shape:
@@ -81,8 +89,6 @@ def _is_dense(shape: Shape, strides: Shape, order: Shape) -> bool:
 def laid(tensor: Tensor, wanted: Side) -> Tensor:
     """The tensor itself if it lies as wanted, else a copy that does."""
     strides = tensor.stride()
-    if strides == wanted.strides:
-        return tensor
     if all(n == 1 or a == b for n, a, b in zip(wanted.shape, strides, wanted.strides, strict=True)):
         return tensor
     return torch.empty_strided(wanted.shape, wanted.strides, dtype=tensor.dtype, device=tensor.device).copy_(tensor)
@@ -90,12 +96,15 @@ def laid(tensor: Tensor, wanted: Side) -> Tensor:
 
 def empty(wanted: Side, dtype: torch.dtype, near: Tensor) -> Tensor:
     """A new tensor that will be computed from the one at ``near``."""
-    needed = math.prod(wanted.shape) * dtype.itemsize
-    if needed < results.LEAST or not near.is_cpu:
+    if not near.is_cpu:
         return torch.empty_strided(wanted.shape, wanted.strides, dtype=dtype, device=near.device)
+    if wanted.count < _SMALL or wanted.count * dtype.itemsize < results.LEAST:
+        return torch.empty_strided(wanted.shape, wanted.strides, dtype=dtype, device=_HOST)
+    needed = wanted.count * dtype.itemsize
     results.refuse_vast(wanted.shape, dtype, needed)
-    memory = torch.from_numpy(results.empty_bytes(needed, near.data_ptr()))
-    return memory.view(dtype).as_strided(wanted.shape, wanted.strides)
+    memory = torch.from_numpy(results.empty_bytes(needed, near.data_ptr())).untyped_storage()
+    # Not a view of it, which programs could not change in place.
+    return torch.empty(0, dtype=dtype).set_(memory, 0, wanted.shape, wanted.strides)
 
 
 class Call:
@@ -131,17 +140,32 @@ class Call:
         self, data: Tensor, input: Tensor | None = None, reference: Tensor | None = None, index: Tensor | None = None
     ) -> tuple[Tensor, Tensor | None]:
         """A new result, and the index of its maxima if the plan wants one."""
-        data = laid(data, self.reads)
+        if data.shape != self.reads.shape or data.dtype != self.dtype:
+            raise self._misfit(self.data_role, data, self.reads, self.dtype, data)
+        if data.stride() != self.reads.strides:
+            data = laid(data, self.reads)
         if index is not None:
-            index = laid(index, self.outputs)
+            index = self._fitting("index", index, self.outputs, NAMES[self.plan.index_dtype], data)
         if input is not None:
-            input = laid(input, self.inputs)
+            input = self._fitting("input", input, self.inputs, self.dtype, data)
         if reference is not None:
-            reference = laid(reference, self.outputs)
+            reference = self._fitting("reference", reference, self.outputs, self.dtype, data)
         out = empty(self.writes, self.dtype, data)
         out_index = None if self.index_dtype is None else empty(self.writes, self.index_dtype, data)
         self.fill(data, input, reference, index, out, out_index)
         return out, out_index
+
+    def _fitting(self, role: str, tensor: Tensor, side: Side, dtype: torch.dtype, data: Tensor) -> Tensor:
+        """The tensor as it has to lie; kernels know its address only."""
+        if tensor.shape != side.shape or tensor.dtype != dtype or tensor.device != data.device:
+            raise self._misfit(role, tensor, side, dtype, data)
+        return laid(tensor, side)
+
+    def _misfit(self, role: str, tensor: Tensor, side: Side, dtype: torch.dtype, data: Tensor) -> InvalidArgumentError:
+        return InvalidArgumentError(
+            f"{self.names[role]} must have shape {list(side.shape)} and dtype {dtype} on {data.device}, got"
+            f" {list(tensor.shape)} and {tensor.dtype} on {tensor.device}"
+        )
 
     def fill(
         self,
@@ -159,17 +183,18 @@ class Call:
         if data.is_cpu:
             here = data.data_ptr()
             is_input = self.data_role == "input"
-            addresses = (
+            if self.problem is None:
+                self.problem = cpu.problem(self.plan)
+            bad = cpu.run_at(
+                self.problem,
                 here if is_input else (0 if input is None else input.data_ptr()),
                 0 if reference is None else reference.data_ptr(),
                 0 if index is None else index.data_ptr(),
                 0 if is_input else here,
                 out.data_ptr(),
                 0 if out_index is None else out_index.data_ptr(),
+                torch.get_num_threads(),
             )
-            if self.problem is None:
-                self.problem = cpu.problem(self.plan)
-            bad = cpu.run_at(self.problem, addresses, torch.get_num_threads())
             if bad is None:
                 return
         arrays = {"input": input, "reference": reference, "index": index, self.data_role: data}

@@ -16,12 +16,13 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 from torch._functorch.utils import enable_single_level_autograd_function
-from torch.autograd.forward_ad import _set_fwd_grad_enabled
+from torch.autograd import forward_ad
 
-from poolgrad.errors import UnsupportedError
-from poolgrad.forms import Rule, axes_of, derived, flattened, numbers_of, plan_of, rule_of
+from poolgrad.errors import InvalidArgumentError, UnsupportedError
+from poolgrad.forms import FORM_NUMBERS, Rule, axes_of, derived, flattened, numbers_of, plan_of, rule_of
 from poolgrad.plan import ADJOINT, BACK
-from poolgrad.torch._memory import DTYPES, Call, Side, contiguous_strides
+from poolgrad.torch._memory import DTYPES, Call, written_side
+from poolgrad.windows import refuse_empty_windows
 
 _BY = "Tensor? input, Tensor? reference, Tensor? index"
 _FORM = "SymInt[] numbers, SymInt[] tables, str rule"
@@ -77,10 +78,13 @@ def _call(
     tables: tuple[int, ...],
 ) -> Call:
     axes = axes_of(numbers, tables)
+    if rule_of(rule).selector != "given":  # whose axes have no windows
+        for axis in axes:
+            refuse_empty_windows(axis)
     plan = plan_of(family, rule_of(rule), DTYPES[dtype], outer, axes, inner)
     sizes = (outer, *(axis.size for axis in axes), inner)
     outputs = (outer, *(axis.outputs for axis in axes), inner)
-    sides = [Side(shape, contiguous_strides(shape)) for shape in (sizes, outputs)]
+    sides = written_side(sizes), written_side(outputs)
     return Call(plan, *(reversed(sides) if family in BACK else sides))
 
 
@@ -89,6 +93,11 @@ def _kernel(family: str) -> Callable[..., Any]:
         by, numbers, tables, rule = _split(family, arguments)
         if data.dtype not in DTYPES:
             raise UnsupportedError(f"input must have one of the dtypes {', '.join(DTYPES.values())}, got {data.dtype}")
+        if data.dim() != 5 or len(numbers) != FORM_NUMBERS:
+            raise InvalidArgumentError(
+                f"{family} takes data [outer, D, H, W, inner] and {FORM_NUMBERS} numbers, got shape"
+                f" {list(data.shape)} and {len(numbers)} numbers"
+            )
         make = _call.__wrapped__ if tables else _call  # windows in tables are drawn anew with almost every call
         call = make(family, rule, data.dtype, data.shape[0], data.shape[4], tuple(numbers), tuple(tables))
         out, index = call.run(data, *by)
@@ -125,7 +134,7 @@ class Form:
     def run(self, data: Tensor, *by: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """The operator itself, without its derivative."""
         # Gradients are not off for the transforms of torch.func outside this one.
-        with torch._C._AutoDispatchBelowAutograd(), torch.enable_grad(), _set_fwd_grad_enabled(True):
+        with torch._C._AutoDispatchBelowAutograd(), torch.enable_grad(), forward_ad._set_fwd_grad_enabled(True):
             after = self.keyset & torch._C._after_autograd_keyset
             form = (self.numbers, self.tables, self.rule)
             made = overload(self.family).redispatch(after, data, *_joined(self.family, cast(By, by)), *form)
@@ -167,13 +176,15 @@ class Pooled(torch.autograd.function._SingleLevelFunction):
     def forward(ctx: Any, call: Any, data: Tensor, *by: Tensor | None) -> Any:
         out, made = call.run(data, *by)
         ctx.call = call
-        ctx.set_materialize_grads(False)
         if call.family == "maximum":
             by = (data, out, None) if made is None or made.numel() != out.numel() else (None, None, made)
-        ctx.save_for_backward(*by)
-        ctx.save_for_forward(*by)
+        if call.family not in ("mean", "spread"):
+            ctx.save_for_backward(*by)
+            if forward_ad._current_level >= 0:
+                ctx.save_for_forward(*by)
         if call.family != "maximum" or not call.gives_index:
             return out
+        ctx.set_materialize_grads(False)
         ctx.mark_non_differentiable(made)
         return out, made
 
@@ -191,7 +202,7 @@ class Pooled(torch.autograd.function._SingleLevelFunction):
 def needs_derivative(data: Tensor) -> bool:
     """May a derivative in this tensor be asked for later?"""
     wanted: bool = torch.is_grad_enabled() and data.requires_grad
-    return wanted or bool(torch.autograd.forward_ad._current_level >= 0)
+    return wanted or bool(forward_ad._current_level >= 0)
 
 
 def _differentiable(family: str) -> Callable[..., Any]:

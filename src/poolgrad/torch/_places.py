@@ -35,6 +35,13 @@ def moved(family: str, data: Tensor, index: Tensor, sizes: Sequence[int], output
     return cast(Tensor, call(data, None, None, index))
 
 
+def _meet(indices: Tensor, sizes: Sequence[int]) -> bool:
+    """Does some place occur more than once in a plane? Refuses places beyond it."""
+    once = torch.ones_like(indices, dtype=torch.int32)
+    counts = moved("route", once, indices, sizes, indices.shape[-len(sizes) :])
+    return bool((counts > 1).any())
+
+
 def _last_of_each(values: Tensor, indices: Tensor, cells: int, spatial: int) -> Tensor:
     """The values that stay where several go to one place: the last one does, the others count as zeros."""
     flat = indices.flatten(-spatial)
@@ -79,18 +86,16 @@ def _unpooled(
         checked_rank(indices, spatial, "indices")
         if indices.dtype != torch.int64:
             raise TypeError(f"indices must have dtype int64, got {indices.dtype}")
+        if indices.device != input.device:
+            raise InvalidArgumentError(f"indices must be on the input's device, {input.device}, got {indices.device}")
         if indices.shape != input.shape:
             raise InvalidArgumentError(
                 f"indices must have the input's shape {list(input.shape)}, got {list(indices.shape)}"
             )
         sizes = _unpooled_sizes(input, spatial, kernel_size, stride, padding, output_size)
-        cells = product(sizes)
-        input = widened(input, name)
-        if is_plain(indices) and indices.numel() and not 0 <= int(indices.min()) <= int(indices.max()) < cells:
-            raise InvalidArgumentError(
-                f"indices must have entries from 0 to {cells - 1}, got {int(indices.min())} to {int(indices.max())}"
-            )
-        values = _last_of_each(input, indices, cells, spatial)
+        values = widened(input, name)
+        if not (is_plain(input) and is_plain(indices)) or _meet(indices, sizes):
+            values = _last_of_each(values, indices, product(sizes), spatial)
         return moved("route", values, indices, sizes, input.shape[-spatial:])
     except errors.RAISED as error:
         raise errors.named(name, error) from None
