@@ -105,9 +105,6 @@ def refuse_empty_windows(axis: Axis) -> None:
     """Refuse numbers of an axis of which nobody made sure that each window holds a cell; tables are not looked at.
 
     >>> refuse_empty_windows(Axis(4, 2, 2, 2))
-    >>> refuse_empty_windows(Axis(4, 3, 2, 2))
-    Traceback (most recent call last):
-    poolgrad.errors.InvalidArgumentError: every window must begin and end inside its axis, got Axis(size=4, outputs=3, ...
     """
     positive = axis.size >= 0 and axis.outputs >= 0 and min(axis.window, axis.stride, axis.dilation) > 0
     first, reach, steps = -axis.pad, span(axis.window, axis.dilation), (axis.outputs - 1) * axis.stride

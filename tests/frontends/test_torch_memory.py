@@ -1,4 +1,4 @@
-"""Tensors as memory: what does not fit is refused before a kernel sees its address, and results are tensors like any."""
+"""Tensors as memory: what does not fit is refused before a kernel sees its address; results are tensors like any."""
 
 from __future__ import annotations
 
@@ -92,9 +92,7 @@ def test_a_default_device_does_not_matter() -> None:
 def test_devices_are_not_mixed() -> None:
     x = torch.randn(1, 1, 4, 4)
     y, index = poolgrad.torch.max_pool2d(x, 2, return_indices=True)
-    with pytest.raises(
-        poolgrad.InvalidArgumentError, match=r"max_unpool2d: indices must be on the input's device, cpu"
-    ):
+    with pytest.raises(poolgrad.InvalidArgumentError, match="max_unpool2d: indices must be on the input's device"):
         poolgrad.torch.max_unpool2d(y, index.to("meta"), 2)
     plan = plan_of("route", rule_of(GIVEN), "float32", 1, flattened((Axis(8, 4),)), 1)
     call = Call(plan, written_side(plan.output_shape), written_side(plan.input_shape))

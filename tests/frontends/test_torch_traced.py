@@ -66,9 +66,14 @@ def test_compile(program: Callable[[Tensor], Tensor], dynamic: bool) -> None:
         assert y.stride() == program(laid).stride()
 
 
-def test_compile_with_inductor() -> None:
-    model = nn.Sequential(poolgrad.torch.MaxPool2d(3, 2, 1), nn.ReLU(), poolgrad.torch.AvgPool2d(2))
-    compare(torch.compile(model, fullgraph=True), model, torch.randn(2, 3, 12, 12))
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_compile_with_inductor(dynamic: bool) -> None:
+    model = nn.Sequential(
+        poolgrad.torch.MaxPool2d(3, 2, 1), nn.ReLU(inplace=True), poolgrad.torch.AvgPool2d(2, ceil_mode=True)
+    )
+    compiled = torch.compile(model, fullgraph=True, dynamic=dynamic)
+    for size in (12, 17) if dynamic else (12,):
+        compare(compiled, model, torch.randn(2, 3, size, 12))
 
 
 @pytest.mark.parametrize(
@@ -78,6 +83,7 @@ def test_compile_with_inductor() -> None:
         poolgrad.torch.AvgPool2d(3, 2, 1),
         poolgrad.torch.AdaptiveAvgPool2d(3),
         poolgrad.torch.AdaptiveMaxPool2d(3, return_indices=True),
+        poolgrad.torch.MaxPool2d(3, 2, "same", return_indices=True),
     ],
     ids=lambda module: type(module).__name__,
 )
@@ -124,13 +130,49 @@ def test_jit_trace_is_not_blind() -> None:
     assert torch.equal(traced(x), poolgrad.torch.max_pool2d(x, 2))
 
 
-def test_drawn_sequences_break_a_graph_and_no_more() -> None:
-    def program(x: Tensor) -> Tensor:
-        return poolgrad.torch.fractional_avg_pool2d(x * 2, 3) + 1
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("indices", [False, True])
+def test_drawn_sequences(indices: bool, dynamic: bool) -> None:
+    """A compiled program draws windows with each call, the same ones as without the compiler."""
 
-    x = torch.randn(1, 1, 7, 7, dtype=torch.float64)
-    compiled = torch.compile(program, backend="aot_eager")
-    torch.manual_seed(3)
-    expected = program(x)
-    torch.manual_seed(3)
-    assert torch.equal(compiled(x), expected)
+    def program(x: Tensor) -> Tensor:
+        y = poolgrad.torch.fractional_avg_pool2d(x * 2, 3)
+        z = poolgrad.torch.fractional_max_pool2d(x, 2, 3, return_indices=indices, sequence="tensorflow")
+        return y + (z[0] if indices else z)
+
+    def seeded(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+        def run(x: Tensor) -> Tensor:
+            torch.manual_seed(3)
+            return function(x)
+
+        return run
+
+    compiled = torch.compile(program, fullgraph=True, dynamic=dynamic, backend="aot_eager")
+    for size in (7, 11) if dynamic else (7,):
+        x = torch.randn(2, 3, size, size + 1, dtype=torch.float64)
+        compare(seeded(compiled), seeded(program), x)
+    assert not torch.equal(compiled(x), compiled(x))
+
+
+def test_drawn_sequences_are_exported() -> None:
+    module = poolgrad.torch.FractionalAvgPool2d(output_size=3)
+    program = torch.export.export(module, (torch.randn(2, 3, 9, 9),), dynamic_shapes={"input": {0: Dim("batch")}})
+    x = torch.randn(4, 3, 9, 9)
+    torch.manual_seed(1)
+    exported = program.module()(x)
+    torch.manual_seed(1)
+    assert torch.equal(exported, module(x))
+
+
+def test_drawn_sequences_have_all_derivatives() -> None:
+    def program(x: Tensor) -> Tensor:
+        torch.manual_seed(2)
+        y = poolgrad.torch.fractional_max_pool2d(x, 2, 3, sequence="tensorflow")
+        return (y + poolgrad.torch.fractional_avg_pool2d(x, 3, overlapping=True)).pow(3).sum()
+
+    x = torch.randn(1, 2, 6, 7, dtype=torch.float64, requires_grad=True)
+    (expected,) = torch.autograd.grad(program(x), x)
+    torch.testing.assert_close(torch.func.grad(program)(x.detach()), expected)
+    assert torch.func.hessian(program)(x.detach()).shape == x.shape + x.shape
+    several = torch.func.vmap(torch.func.grad(program), randomness="same")(torch.stack([x, x]).detach())
+    torch.testing.assert_close(several[1], expected)

@@ -156,16 +156,36 @@ def order_in(tensor: Tensor, spatial: int) -> Shape:
     return order_of(tuple(tensor.shape), tensor.stride(), spatial)
 
 
+# Views below merge axes only where there are several: compilers understand each the better the less it says.
+
+
+def _merged(tensor: Tensor, axis: int, count: int) -> Tensor:
+    """A tensor with ``count`` axes from ``axis`` on as one."""
+    if count == 0:
+        return tensor.unsqueeze(axis)
+    shape = tensor.shape
+    merged = [*shape[:axis], product(shape[axis : axis + count]), *shape[axis + count :]]
+    return tensor if count == 1 else tensor.reshape(merged)
+
+
+def _parted(tensor: Tensor, axis: int, sizes: list[int]) -> Tensor:
+    """A tensor with one axis as several of these sizes, or none."""
+    if not sizes:
+        return tensor.squeeze(axis)
+    shape = tensor.shape
+    return tensor if len(sizes) == 1 else tensor.reshape([*shape[:axis], *sizes, *shape[axis + 1 :]])
+
+
 def _canonical(tensor: Tensor | None, order: Shape, spatial: int, joins: bool) -> Tensor | None:
     """A tensor as ``[outer, D, H, W, inner]``; its spatial axes become one if it ``joins`` them."""
     if tensor is None:
         return None
     first = order.index(len(order) - spatial)
-    sizes = [tensor.shape[axis] for axis in order]
-    cells = sizes[first : first + spatial]
-    merged = [product(sizes[:first]), *([product(cells)] if joins else cells), product(sizes[first + spatial :])]
-    moved = tensor.permute(order).reshape(merged)
-    for _ in range(5 - len(merged)):
+    moved = _merged(tensor.permute(order), first + spatial, len(order) - first - spatial)
+    if joins:
+        moved = _merged(moved, first, spatial)
+    moved = _merged(moved, 0, first)
+    for _ in range(5 - moved.dim()):
         moved = moved.unsqueeze(1)
     return moved
 
@@ -174,19 +194,31 @@ def _restored(tensor: Tensor, order: Shape, like: Tensor, cells: list[int], join
     """A tensor ``[outer, D, H, W, inner]`` with the axes of another and these spatial sizes."""
     first = order.index(len(order) - len(cells))
     for _ in range(3 - (1 if joins else len(cells))):
-        tensor = tensor.select(1, 0)
+        tensor = tensor.squeeze(1)
     sizes = [like.shape[axis] for axis in order]
-    sizes[first : first + len(cells)] = cells
+    tensor = _parted(tensor, tensor.dim() - 1, sizes[first + len(cells) :])
+    if joins:
+        tensor = _parted(tensor, 1, cells)
     inverse = [0] * len(order)
     for place, axis in enumerate(order):
         inverse[axis] = place
-    return tensor.reshape(sizes).permute(inverse)
+    return _parted(tensor, 0, sizes[:first]).permute(inverse)
 
 
 def through_operator(
-    family: str, rule: Rule, axes: Axes, order: Shape, gives_index: bool, data: Tensor, *by: Tensor | None
+    family: str,
+    rule: Rule,
+    axes: Axes,
+    order: Shape,
+    gives_index: bool,
+    data: Tensor,
+    *by: Tensor | None,
+    drawn: Tensor | None = None,
 ) -> Any:
-    """The same through an operator: a few views around it, all of which can be traced."""
+    """The same through an operator: a few views around it, all of which can be traced.
+
+    Axes whose windows are ``drawn`` have windows of no cells.
+    """
     spatial = len(axes)
     joins = rule.selector == "given"
     numbers, tables = numbers_of(flattened(axes) if joins else three(axes))
@@ -194,7 +226,7 @@ def through_operator(
         numbers, tables = [int(number) for number in numbers], [int(entry) for entry in tables]
     selecting = (by or (None, None, None)) if family in ("pick", "route") else ()
     chosen = [_canonical(tensor, order, spatial, joins) for tensor in selecting]
-    made = overload(family)(_canonical(data, order, spatial, joins), *chosen, numbers, tables, rule.text())
+    made = overload(family)(_canonical(data, order, spatial, joins), *chosen, numbers, tables, rule.text(), drawn)
     sizes = [axis.size if family in BACK else axis.outputs for axis in axes]
     if family != "maximum":
         return _restored(made, order, data, sizes, joins)

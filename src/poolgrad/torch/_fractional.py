@@ -17,14 +17,12 @@ from poolgrad import errors
 from poolgrad.arguments import choice, describe
 from poolgrad.errors import InvalidArgumentError, UnsupportedError
 from poolgrad.forms import Rule
-from poolgrad.philox import Philox
-from poolgrad.philox import sequence as drawn
 from poolgrad.torch._arguments import Numbers, checked_rank, per_axis
-from poolgrad.torch._eager import Axes, Eager, is_plain, order_in, through_operator, traced_order
+from poolgrad.torch._eager import Eager, is_plain, order_in, through_operator, traced_order
 from poolgrad.torch._functions import saving, widened
-from poolgrad.torch._operators import needs_derivative
+from poolgrad.torch._operators import needs_derivative, sequence_axes
 from poolgrad.torch._places import moved
-from poolgrad.windows import Axis, from_sequence, torch_fractional_starts
+from poolgrad.windows import Axis, torch_fractional_starts
 
 Ratios = float | Sequence[float]
 
@@ -102,27 +100,23 @@ def _torch_pooled(input: Tensor, spatial: int, window: Any, outputs: tuple[int, 
     return moved("pick", input, index, sizes, outputs), index
 
 
-# Borders are drawn on the host, number by number: a compiled program stops here for a moment.
-@torch.compiler.disable
-def _sequence_axes(sizes: Sequence[int], outputs: Sequence[int], overlapping: bool, pseudo_random: bool) -> Axes:
-    # Seeds come from PyTorch's generator, so that torch.manual_seed repeats them.
-    first, second = torch.randint(2**62, (2,)).tolist()
-    generator = Philox(first, second)
-    return tuple(
-        from_sequence(size, drawn(size, count, pseudo_random, generator), overlapping)
-        for size, count in zip(sizes, outputs, strict=True)
-    )
-
-
-def _shared_pooled(family: str, input: Tensor, axes: Axes, indices: bool) -> Any:
-    spatial = len(axes)
-    places = Rule("first_nan", "position", "int64", "plane")
-    rule = Rule() if family == "mean" else places if indices else Rule("first_nan")
-    if family == "maximum" and not indices and needs_derivative(input):
-        rule = saving(axes)
-    if is_plain(input):
-        return Eager(family, rule, axes, tuple(input.shape), order_in(input, spatial), input.dtype, indices)(input)
-    return through_operator(family, rule, axes, traced_order(input, spatial), indices, input)
+def _sequence_pooled(
+    family: str, input: Tensor, outputs: Sequence[int], overlapping: bool, pseudo_random: bool, indices: bool
+) -> Any:
+    """Pooling over a grid whose borders TensorFlow's rule draws."""
+    spatial = len(outputs)
+    sizes = input.shape[-spatial:]
+    rule = Rule() if family == "mean" else Rule("first_nan", "position", "int64", "plane")
+    if not is_plain(input):
+        # Borders that nobody knows yet are a tensor of their own.
+        drawn = torch.ops.poolgrad.borders(input.detach(), sizes, outputs, overlapping, pseudo_random)
+        axes = tuple([Axis(size, count, 0) for size, count in zip(sizes, outputs, strict=True)])
+        order = traced_order(input, spatial)
+        return through_operator(family, rule, axes, order, indices, input, drawn=drawn)
+    axes = sequence_axes(sizes, outputs, overlapping, pseudo_random)
+    if family == "maximum" and not indices:
+        rule = saving(axes) if needs_derivative(input) else Rule("first_nan")
+    return Eager(family, rule, axes, tuple(input.shape), order_in(input, spatial), input.dtype, indices)(input)
 
 
 def _checked_outputs(sizes: Sequence[int], outputs: Sequence[int]) -> None:
@@ -152,8 +146,7 @@ def _fractional_max(
             out = _torch_pooled(input, spatial, window, outputs, samples)
             return out if return_indices else out[0]
         _checked_outputs(input.shape[-spatial:], outputs)
-        axes = _sequence_axes(input.shape[-spatial:], outputs, overlapping, False)
-        return _shared_pooled("maximum", input, axes, return_indices)
+        return _sequence_pooled("maximum", input, outputs, overlapping, False, return_indices)
     except errors.RAISED as error:
         raise errors.named(name, error) from None
 
@@ -222,7 +215,6 @@ def fractional_avg_pool2d(
             raise UnsupportedError(f"input must have a float dtype, got {input.dtype}")
         outputs = _outputs(input.shape[-2:], output_size, output_ratio)
         _checked_outputs(input.shape[-2:], outputs)
-        axes = _sequence_axes(input.shape[-2:], outputs, overlapping, pseudo_random)
-        return cast(Tensor, _shared_pooled("mean", input, axes, False))
+        return cast(Tensor, _sequence_pooled("mean", input, outputs, overlapping, pseudo_random, False))
     except errors.RAISED as error:
         raise errors.named("fractional_avg_pool2d", error) from None

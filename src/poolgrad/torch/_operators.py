@@ -4,14 +4,15 @@ They work on tensors ``[outer, D, H, W, inner]``: layout, rank and PyTorch's con
 its data (of the maxima: their derivative is), and the derivative is its adjoint, again one of them; so all orders of
 derivative exist. Under ``torch.compile`` an operator is one opaque call, whatever the shapes.
 
-``numbers``, ``tables`` and ``rule`` are a plan in flat form: see :mod:`poolgrad.forms`.
+``numbers``, ``tables`` and ``rule`` are a plan in flat form: see :mod:`poolgrad.forms`. A traced program that draws its
+windows has the tables in a tensor, ``drawn``, which the operator ``borders`` makes.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any, cast
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor
@@ -20,12 +21,13 @@ from torch.autograd import forward_ad
 
 from poolgrad.errors import InvalidArgumentError, UnsupportedError
 from poolgrad.forms import FORM_NUMBERS, Rule, axes_of, derived, flattened, numbers_of, plan_of, rule_of
+from poolgrad.philox import Philox, sequence
 from poolgrad.plan import ADJOINT, BACK
 from poolgrad.torch._memory import DTYPES, Call, written_side
-from poolgrad.windows import refuse_empty_windows
+from poolgrad.windows import Axis, from_sequence, refuse_empty_windows
 
 _BY = "Tensor? input, Tensor? reference, Tensor? index"
-_FORM = "SymInt[] numbers, SymInt[] tables, str rule"
+_FORM = "SymInt[] numbers, SymInt[] tables, str rule, Tensor? drawn=None"
 _SCHEMAS = {
     "mean": f"(Tensor data, {_FORM}) -> Tensor",
     "spread": f"(Tensor data, {_FORM}) -> Tensor",
@@ -46,11 +48,20 @@ def overload(family: str) -> Any:
     return getattr(torch.ops.poolgrad, family).default
 
 
-def _split(family: str, arguments: tuple[Any, ...]) -> tuple[By, Numbers, Numbers, str]:
+class Form(NamedTuple):
+    """A plan in flat form."""
+
+    numbers: Numbers
+    tables: Numbers
+    rule: str
+    drawn: Tensor | None = None
+
+
+def _split(family: str, arguments: tuple[Any, ...]) -> tuple[By, Form]:
     """What follows the data: who selects, and the form."""
-    by = cast(By, arguments[:3]) if family in ("pick", "route") else _NOBODY
-    numbers, tables, rule = arguments[-3:]
-    return by, numbers, tables, rule
+    if family in ("pick", "route"):
+        return cast(By, arguments[:3]), Form(*arguments[3:])
+    return _NOBODY, Form(*arguments)
 
 
 def _joined(family: str, by: By) -> tuple[Tensor | None, ...]:
@@ -90,7 +101,10 @@ def _call(
 
 def _kernel(family: str) -> Callable[..., Any]:
     def run(data: Tensor, *arguments: Any) -> Any:
-        by, numbers, tables, rule = _split(family, arguments)
+        by, form = _split(family, arguments)
+        numbers, tables, rule = form.numbers, form.tables, form.rule
+        if form.drawn is not None:
+            tables = form.drawn.tolist()
         if data.dtype not in DTYPES:
             raise UnsupportedError(f"input must have one of the dtypes {', '.join(DTYPES.values())}, got {data.dtype}")
         if data.dim() != 5 or len(numbers) != FORM_NUMBERS:
@@ -110,11 +124,11 @@ def _kernel(family: str) -> Callable[..., Any]:
 
 def _fake(family: str) -> Callable[..., Any]:
     def run(data: Tensor, *arguments: Any) -> Any:
-        _, numbers, _, text = _split(family, arguments)
-        out = data.new_empty(result_shape(family, data, numbers))
+        _, form = _split(family, arguments)
+        out = data.new_empty(result_shape(family, data, form.numbers))
         if family != "maximum":
             return out
-        rule = rule_of(text)
+        rule = rule_of(form.rule)
         if rule.numbering == "ordinal":
             return out, data.new_empty(0, dtype=torch.uint8)
         return out, data.new_empty(out.shape, dtype=_index_dtype(rule))
@@ -122,22 +136,20 @@ def _fake(family: str) -> Callable[..., Any]:
     return run
 
 
-class Form:
+class Traced:
     """A call of an operator, as the derivative sees it."""
 
     gives_index = True
 
-    def __init__(self, keyset: Any, family: str, numbers: Numbers, tables: Numbers, rule: str) -> None:
-        self.keyset, self.family = keyset, family
-        self.numbers, self.tables, self.rule = numbers, tables, rule
+    def __init__(self, keyset: Any, family: str, form: Form) -> None:
+        self.keyset, self.family, self.form = keyset, family, form
 
     def run(self, data: Tensor, *by: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """The operator itself, without its derivative."""
         # Gradients are not off for the transforms of torch.func outside this one.
         with torch._C._AutoDispatchBelowAutograd(), torch.enable_grad(), forward_ad._set_fwd_grad_enabled(True):
             after = self.keyset & torch._C._after_autograd_keyset
-            form = (self.numbers, self.tables, self.rule)
-            made = overload(self.family).redispatch(after, data, *_joined(self.family, cast(By, by)), *form)
+            made = overload(self.family).redispatch(after, data, *_joined(self.family, cast(By, by)), *self.form)
         return made if self.family == "maximum" else (made, None)
 
     def adjoint(self, grad: Tensor, *by: Tensor | None) -> Tensor:
@@ -149,27 +161,28 @@ class Form:
         return self._moved("pick" if self.family == "maximum" else self.family, data, by)
 
     def _moved(self, family: str, data: Tensor, by: tuple[Tensor | None, ...]) -> Tensor:
-        numbers, tables, rule = self.numbers, self.tables, rule_of(self.rule)
+        form = self.form
         if self.family != "maximum":
-            return cast(Tensor, overload(family)(data, *_joined(family, cast(By, by)), numbers, tables, self.rule))
-        rule = derived(rule)
+            return cast(Tensor, overload(family)(data, *_joined(family, cast(By, by)), *form))
+        rule = derived(rule_of(form.rule))
+        form = form._replace(rule=rule.text())
         shape = None
         if rule.selector == "given":  # by position among all cells: without windows
-            shape = result_shape(family, data, numbers)
-            axes = flattened(axes_of(numbers, tables))
-            numbers, tables = numbers_of(axes)
+            shape = result_shape(family, data, form.numbers)
+            axes = flattened(axes_of(form.numbers, form.tables))
+            form = Form(*numbers_of(axes), form.rule)
             size, outputs = axes[2].size, axes[2].outputs
             outer, inner = data.shape[0], data.shape[4]
             data = data.reshape(outer, 1, 1, outputs if family == "route" else size, inner)
             by = tuple(None if one is None else one.reshape(outer, 1, 1, outputs, inner) for one in by)
-        out = overload(family)(data, *by, numbers, tables, rule.text())
+        out = overload(family)(data, *by, *form)
         return cast(Tensor, out if shape is None else out.reshape(shape))
 
 
 class Pooled(torch.autograd.function._SingleLevelFunction):
     """The one rule of differentiation: a call's derivative in its data is the adjoint, backwards, and itself, forwards.
 
-    ``call`` is a :class:`Form` here, or in plain eager programs a call made ready before.
+    ``call`` is a :class:`Traced` here, or in plain eager programs a call made ready before.
     """
 
     @staticmethod
@@ -207,8 +220,8 @@ def needs_derivative(data: Tensor) -> bool:
 
 def _differentiable(family: str) -> Callable[..., Any]:
     def run(keyset: Any, data: Tensor, *arguments: Any) -> Any:
-        by, numbers, tables, rule = _split(family, arguments)
-        call = Form(keyset, family, numbers, tables, rule)
+        by, form = _split(family, arguments)
+        call = Traced(keyset, family, form)
         if needs_derivative(data):
             # A transform of torch.func that is under way has come down to its own level here.
             with enable_single_level_autograd_function():
@@ -229,20 +242,56 @@ def _batched(family: str) -> Callable[..., Any]:
         return moved.reshape(-1, *moved.shape[2:])
 
     def run(info: Any, axes: tuple[Any, ...], data: Tensor, *arguments: Any) -> Any:
-        by, numbers, tables, rule = _split(family, arguments)
-        if rule_of(rule).base == "batch":
+        by, form = _split(family, arguments)
+        rule = rule_of(form.rule)
+        if rule.base == "batch":
             raise UnsupportedError("an index over the whole batch cannot be used under vmap")
         size = info.batch_size
         several = [folded(*pair, size) for pair in zip((data, *by), axes[:4], strict=False)]
-        out = overload(family)(several[0], *_joined(family, cast(By, tuple(several[1:]))), numbers, tables, rule)
+        out = overload(family)(several[0], *_joined(family, cast(By, tuple(several[1:]))), *form)
         if family != "maximum":
             return out.reshape(size, -1, *out.shape[1:]), 0
         values, index = out
-        is_whole = rule_of(rule).numbering != "ordinal"
+        is_whole = rule.numbering != "ordinal"
         index = index.reshape(size, -1, *index.shape[1:]) if is_whole else index
         return (values.reshape(size, -1, *values.shape[1:]), index), (0, 0 if is_whole else None)
 
     return run
+
+
+def _borders(like: Tensor, sizes: Numbers, outputs: Numbers, overlapping: bool, pseudo_random: bool) -> Tensor:
+    axes = sequence_axes(sizes, outputs, overlapping, pseudo_random)
+    return torch.tensor(numbers_of(axes)[1], dtype=torch.int64, device="cpu")
+
+
+def _fake_borders(like: Tensor, sizes: Numbers, outputs: Numbers, overlapping: bool, pseudo_random: bool) -> Tensor:
+    return torch.empty(2 * sum(outputs), dtype=torch.int64, device="cpu")
+
+
+def _batched_borders(info: Any, axes: tuple[Any, ...], like: Tensor, *arguments: Any) -> tuple[Tensor, None]:
+    return torch.ops.poolgrad.borders(like.select(axes[0], 0), *arguments), None
+
+
+def sequence_axes(
+    sizes: Sequence[int], outputs: Sequence[int], overlapping: bool, pseudo_random: bool
+) -> tuple[Axis, ...]:
+    """Axes cut into cells by TensorFlow's rule."""
+    # Seeds come from PyTorch's generator, so that torch.manual_seed repeats them.
+    first, second = torch.randint(2**62, (2,), device="cpu").tolist()
+    generator = Philox(first, second)
+    return tuple(
+        from_sequence(size, sequence(size, count, pseudo_random, generator), overlapping)
+        for size, count in zip(sizes, outputs, strict=True)
+    )
+
+
+def _define_borders() -> None:
+    schema = "(Tensor like, SymInt[] sizes, SymInt[] outputs, bool overlapping, bool pseudo_random) -> Tensor"
+    library.define("borders" + schema, tags=(torch.Tag.pt2_compliant_tag, torch.Tag.nondeterministic_seeded))
+    for key in ("CPU", "CUDA"):
+        library.impl("borders", _borders, key)
+    torch.library.register_fake("poolgrad::borders", _fake_borders, lib=library)
+    torch.library.register_vmap("poolgrad::borders", _batched_borders, lib=library)
 
 
 def _define() -> None:
@@ -256,3 +305,4 @@ def _define() -> None:
 
 
 _define()
+_define_borders()
