@@ -12,8 +12,7 @@ from poolgrad.errors import InvalidArgumentError
 from poolgrad.plan import Plan, axis_numbers, fold, make, with_argmax, with_offsets
 from poolgrad.windows import Axis
 
-_EACH = 8  # numbers of an axis
-FORM_NUMBERS = 3 * _EACH
+EACH = 8  # numbers of an axis
 _FLAGS = {"s": "last_axis_slowest", "i": "infinite_floor", "v": "verify"}
 
 
@@ -68,21 +67,21 @@ def numbers_of(axes: Sequence[Axis]) -> tuple[list[int], list[int]]:
     return numbers, tables
 
 
-def axes_of(numbers: Sequence[int], tables: Sequence[int]) -> tuple[Axis, Axis, Axis]:
+def axes_of(numbers: Sequence[int], tables: Sequence[int]) -> tuple[Axis, ...]:
     """Axes from their numbers and tables.
 
-    >>> axes_of([5, 2, 0, 1, 0, 1, -1, 0, *[1] * 6, -1, 0, *[1] * 6, -1, 0], [0, 2, 3, 5])[0].stops
+    >>> axes_of([5, 2, 0, 1, 0, 1, -1, 0], [0, 2, 3, 5])[0].stops
     (3, 5)
     """
     axes = []
     at = 0
-    for first in range(0, FORM_NUMBERS, _EACH):
-        size, outputs, window, stride, pad, dilation, counted, divisor = numbers[first : first + _EACH]
+    for first in range(0, len(numbers), EACH):
+        size, outputs, window, stride, pad, dilation, counted, divisor = numbers[first : first + EACH]
         rows = outputs if window == 0 else 0
         starts, stops = tuple(tables[at : at + rows]), tuple(tables[at + rows : at + 2 * rows])
         at += 2 * rows
         axes.append(Axis(size, outputs, window or 1, stride, pad, dilation, starts, stops, counted, divisor))
-    return axes[0], axes[1], axes[2]
+    return tuple(axes)
 
 
 def product(numbers: Iterable[int]) -> int:
@@ -97,20 +96,13 @@ def product(numbers: Iterable[int]) -> int:
     return result
 
 
-def three(axes: Sequence[Axis]) -> tuple[Axis, Axis, Axis]:
-    """One to three axes as three, the first ones of a single cell."""
-    one = Axis(1, 1)
-    d, h, w = (one, one, one, *axes)[-3:]
-    return d, h, w
-
-
-def flattened(axes: Sequence[Axis]) -> tuple[Axis, Axis, Axis]:
+def flattened(axes: Sequence[Axis]) -> tuple[Axis]:
     """The axes of a call whose cells are given by position: one without windows. Sizes may be symbolic."""
-    return three((Axis(product([axis.size for axis in axes]), product([axis.outputs for axis in axes])),))
+    return (Axis(product([axis.size for axis in axes]), product([axis.outputs for axis in axes])),)
 
 
 def plan_of(family: str, rule: Rule, dtype: str, outer: int, axes: Sequence[Axis], inner: int) -> Plan:
-    """The plan of a call on ``[outer, D, H, W, inner]``."""
+    """The plan of a call on ``[outer, one to three axes, inner]``."""
     shape = (outer, *(axis.size for axis in axes), inner)
     folded = fold(shape, 1, tuple(axes), numbered=rule.numbering == "position")
     flags = {name: flag in rule.flags for flag, name in _FLAGS.items()}

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.library import opcheck
 
 import poolgrad.torch
-from poolgrad.forms import Rule, numbers_of, three
+from poolgrad.forms import Rule, numbers_of
 from poolgrad.windows import Axis, adaptive_axis, torch_axis
 
 from .torch_cases import CASES, FEW, Case
@@ -94,8 +94,8 @@ def test_no_gradient_no_offsets() -> None:
         assert poolgrad.torch.max_pool2d(x, 2).is_inference()
 
 
-AXES = three((torch_axis(5, 3, 2, (1, 1), counts_padding=True), torch_axis(6, 2, 2, (0, 0))))
-TABLES = three((adaptive_axis(5, 3), adaptive_axis(6, 4)))
+AXES = (torch_axis(5, 3, 2, (1, 1), counts_padding=True), torch_axis(6, 2, 2, (0, 0)))
+TABLES = (adaptive_axis(5, 3), adaptive_axis(6, 4))
 POSITION = Rule("first_nan", "position", "int64", "plane").text()
 OFFSET = Rule("first_nan", "offset", "uint8").text()
 
@@ -106,7 +106,7 @@ def _operands() -> list[Any]:
     for label, axes in (("numbers", AXES), ("tables", TABLES)):
         form = numbers_of(axes)
         outputs = [axis.outputs for axis in axes]
-        y = torch.randn(2, *outputs, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+        y = torch.randn(2, 1, *outputs, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
         found += [
             pytest.param("mean", (x, *form, Rule().text()), id=f"mean-{label}"),
             pytest.param("spread", (y, *form, Rule().text()), id=f"spread-{label}"),
@@ -118,7 +118,7 @@ def _operands() -> list[Any]:
     form = numbers_of(AXES)
     offsets = ops.maximum(x, *form, OFFSET)[1]
     rule = Rule("offset", "offset", "uint8").text()
-    flat = numbers_of(three((Axis(30, 4),)))
+    flat = numbers_of((Axis(30, 4),))
     places = torch.tensor([3, 3, 29, 0]).view(1, 1, 1, 4, 1).expand(2, 1, 1, 4, 3).contiguous()
     given = Rule("given", "position", "int64", "plane").text()
     y, z = torch.randn(offsets.shape, dtype=torch.float64), torch.randn(2, 1, 1, 4, 3, dtype=torch.float64)

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import Parameter
 
 from poolgrad.errors import UnsupportedError
-from poolgrad.forms import Rule, derived, flattened, numbers_of, plan_of, product, three
+from poolgrad.forms import Rule, derived, flattened, numbers_of, plan_of, product
 from poolgrad.plan import ADJOINT, BACK, Shape
 from poolgrad.torch._memory import DTYPES, Call, order_of, side
 from poolgrad.torch._operators import Pooled, needs_derivative, overload
@@ -88,7 +88,7 @@ class Eager:
         first = self.order.index(len(self.shape) - spatial)
         outer = product([self.shape[axis] for axis in self.order[:first]])
         inner = product([self.shape[axis] for axis in self.order[first + spatial :]])
-        folded = flattened(self.axes) if self.rule.selector == "given" else three(self.axes)
+        folded = flattened(self.axes) if self.rule.selector == "given" else self.axes
         plan = plan_of(self.family, self.rule, DTYPES[dtype], outer, folded, inner)
         outputs = (*self.shape[:-spatial], *(axis.outputs for axis in self.axes))
         sides = side(self.shape, self.order), side(outputs, self.order)
@@ -156,9 +156,6 @@ def order_in(tensor: Tensor, spatial: int) -> Shape:
     return order_of(tuple(tensor.shape), tensor.stride(), spatial)
 
 
-# Views below merge axes only where there are several: compilers understand each the better the less it says.
-
-
 def _merged(tensor: Tensor, axis: int, count: int) -> Tensor:
     """A tensor with ``count`` axes from ``axis`` on as one."""
     if count == 0:
@@ -177,32 +174,27 @@ def _parted(tensor: Tensor, axis: int, sizes: list[int]) -> Tensor:
 
 
 def _canonical(tensor: Tensor | None, order: Shape, spatial: int, joins: bool) -> Tensor | None:
-    """A tensor as ``[outer, D, H, W, inner]``; its spatial axes become one if it ``joins`` them."""
+    """A tensor as ``[outer..., spatial axes, inner]``; the spatial ones become one if it ``joins`` them.
+
+    Axes are merged only where they must be: compilers understand the other views better.
+    """
     if tensor is None:
         return None
     first = order.index(len(order) - spatial)
     moved = _merged(tensor.permute(order), first + spatial, len(order) - first - spatial)
-    if joins:
-        moved = _merged(moved, first, spatial)
-    moved = _merged(moved, 0, first)
-    for _ in range(5 - moved.dim()):
-        moved = moved.unsqueeze(1)
-    return moved
+    return _merged(moved, first, spatial) if joins else moved
 
 
 def _restored(tensor: Tensor, order: Shape, like: Tensor, cells: list[int], joins: bool) -> Tensor:
-    """A tensor ``[outer, D, H, W, inner]`` with the axes of another and these spatial sizes."""
+    """A tensor ``[outer..., spatial axes, inner]`` with the axes of another and these spatial sizes."""
     first = order.index(len(order) - len(cells))
-    for _ in range(3 - (1 if joins else len(cells))):
-        tensor = tensor.squeeze(1)
-    sizes = [like.shape[axis] for axis in order]
-    tensor = _parted(tensor, tensor.dim() - 1, sizes[first + len(cells) :])
+    tensor = _parted(tensor, tensor.dim() - 1, [like.shape[axis] for axis in order[first + len(cells) :]])
     if joins:
-        tensor = _parted(tensor, 1, cells)
+        tensor = _parted(tensor, first, cells)
     inverse = [0] * len(order)
     for place, axis in enumerate(order):
         inverse[axis] = place
-    return _parted(tensor, 0, sizes[:first]).permute(inverse)
+    return tensor.permute(inverse)
 
 
 def through_operator(
@@ -221,7 +213,7 @@ def through_operator(
     """
     spatial = len(axes)
     joins = rule.selector == "given"
-    numbers, tables = numbers_of(flattened(axes) if joins else three(axes))
+    numbers, tables = numbers_of(flattened(axes) if joins else axes)
     if torch.jit.is_tracing():  # where sizes are tensors, which lists of integers do not hold
         numbers, tables = [int(number) for number in numbers], [int(entry) for entry in tables]
     selecting = (by or (None, None, None)) if family in ("pick", "route") else ()

@@ -1,8 +1,8 @@
 """The families of kernels as PyTorch operators, ``torch.ops.poolgrad.*``.
 
-They work on tensors ``[outer, D, H, W, inner]``: layout, rank and PyTorch's conventions end before. Each is linear in
-its data (of the maxima: their derivative is), and the derivative is its adjoint, again one of them; so all orders of
-derivative exist. Under ``torch.compile`` an operator is one opaque call, whatever the shapes.
+They work on tensors ``[outer..., one to three pooled axes, inner]``: layout and PyTorch's conventions end before. Each
+is linear in its data (of the maxima: their derivative is), and the derivative is its adjoint, again one of them; so all
+orders of derivative exist. Under ``torch.compile`` an operator is one opaque call, whatever the shapes.
 
 ``numbers``, ``tables`` and ``rule`` are a plan in flat form: see :mod:`poolgrad.forms`. A traced program that draws its
 windows has the tables in a tensor, ``drawn``, which the operator ``borders`` makes.
@@ -11,6 +11,7 @@ windows has the tables in a tensor, ``drawn``, which the operator ``borders`` ma
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, cast
 
@@ -20,9 +21,9 @@ from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
 
 from poolgrad.errors import InvalidArgumentError, UnsupportedError
-from poolgrad.forms import FORM_NUMBERS, Rule, axes_of, derived, flattened, numbers_of, plan_of, rule_of
+from poolgrad.forms import EACH, Rule, axes_of, derived, flattened, numbers_of, plan_of, rule_of
 from poolgrad.philox import Philox, sequence
-from poolgrad.plan import ADJOINT, BACK
+from poolgrad.plan import ADJOINT, BACK, Shape
 from poolgrad.torch._memory import DTYPES, Call, written_side
 from poolgrad.windows import Axis, from_sequence, refuse_empty_windows
 
@@ -70,8 +71,11 @@ def _joined(family: str, by: By) -> tuple[Tensor | None, ...]:
 
 def result_shape(family: str, data: Tensor, numbers: Numbers) -> list[int]:
     """The shape of what a family makes of its data; sizes may be symbolic."""
-    first = 0 if family in BACK else 1
-    return [data.shape[0], numbers[first], numbers[8 + first], numbers[16 + first], data.shape[4]]
+    return [*_outer(data, numbers), *numbers[0 if family in BACK else 1 :: EACH], data.shape[-1]]
+
+
+def _outer(data: Tensor, numbers: Numbers) -> list[int]:
+    return list(data.shape[: -1 - len(numbers) // EACH])
 
 
 def _index_dtype(rule: Rule) -> torch.dtype:
@@ -83,7 +87,7 @@ def _call(
     family: str,
     rule: str,
     dtype: torch.dtype,
-    outer: int,
+    outer: Shape,
     inner: int,
     numbers: tuple[int, ...],
     tables: tuple[int, ...],
@@ -92,9 +96,9 @@ def _call(
     if rule_of(rule).selector != "given":  # whose axes have no windows
         for axis in axes:
             refuse_empty_windows(axis)
-    plan = plan_of(family, rule_of(rule), DTYPES[dtype], outer, axes, inner)
-    sizes = (outer, *(axis.size for axis in axes), inner)
-    outputs = (outer, *(axis.outputs for axis in axes), inner)
+    plan = plan_of(family, rule_of(rule), DTYPES[dtype], math.prod(outer), axes, inner)
+    sizes = (*outer, *(axis.size for axis in axes), inner)
+    outputs = (*outer, *(axis.outputs for axis in axes), inner)
     sides = written_side(sizes), written_side(outputs)
     return Call(plan, *(reversed(sides) if family in BACK else sides))
 
@@ -107,13 +111,15 @@ def _kernel(family: str) -> Callable[..., Any]:
             tables = form.drawn.tolist()
         if data.dtype not in DTYPES:
             raise UnsupportedError(f"input must have one of the dtypes {', '.join(DTYPES.values())}, got {data.dtype}")
-        if data.dim() != 5 or len(numbers) != FORM_NUMBERS:
+        if len(numbers) not in (EACH, 2 * EACH, 3 * EACH) or data.dim() <= len(numbers) // EACH:
             raise InvalidArgumentError(
-                f"{family} takes data [outer, D, H, W, inner] and {FORM_NUMBERS} numbers, got shape"
+                f"{family} takes data [outer..., one to three axes, inner] and {EACH} numbers an axis, got shape"
                 f" {list(data.shape)} and {len(numbers)} numbers"
             )
         make = _call.__wrapped__ if tables else _call  # windows in tables are drawn anew with almost every call
-        call = make(family, rule, data.dtype, data.shape[0], data.shape[4], tuple(numbers), tuple(tables))
+        call = make(
+            family, rule, data.dtype, tuple(_outer(data, numbers)), data.shape[-1], tuple(numbers), tuple(tables)
+        )
         out, index = call.run(data, *by)
         if family != "maximum":
             return out
@@ -171,10 +177,10 @@ class Traced:
             shape = result_shape(family, data, form.numbers)
             axes = flattened(axes_of(form.numbers, form.tables))
             form = Form(*numbers_of(axes), form.rule)
-            size, outputs = axes[2].size, axes[2].outputs
-            outer, inner = data.shape[0], data.shape[4]
-            data = data.reshape(outer, 1, 1, outputs if family == "route" else size, inner)
-            by = tuple(None if one is None else one.reshape(outer, 1, 1, outputs, inner) for one in by)
+            size, outputs = axes[0].size, axes[0].outputs
+            outer, inner = _outer(data, self.form.numbers), data.shape[-1]
+            data = data.reshape(*outer, outputs if family == "route" else size, inner)
+            by = tuple(None if one is None else one.reshape(*outer, outputs, inner) for one in by)
         out = overload(family)(data, *by, *form)
         return cast(Tensor, out if shape is None else out.reshape(shape))
 
@@ -233,28 +239,23 @@ def _differentiable(family: str) -> Callable[..., Any]:
 
 
 def _batched(family: str) -> Callable[..., Any]:
-    """Under vmap the batch is more outer."""
+    """Under vmap the batch is one more of the outer axes."""
 
-    def folded(tensor: Tensor | None, axis: int | None, size: int) -> Tensor | None:
+    def moved(tensor: Tensor | None, axis: int | None, size: int) -> Tensor | None:
         if tensor is None:
             return None
-        moved = tensor.expand(size, *tensor.shape) if axis is None else tensor.movedim(axis, 0)
-        return moved.reshape(-1, *moved.shape[2:])
+        return tensor.expand(size, *tensor.shape) if axis is None else tensor.movedim(axis, 0)
 
     def run(info: Any, axes: tuple[Any, ...], data: Tensor, *arguments: Any) -> Any:
         by, form = _split(family, arguments)
         rule = rule_of(form.rule)
         if rule.base == "batch":
             raise UnsupportedError("an index over the whole batch cannot be used under vmap")
-        size = info.batch_size
-        several = [folded(*pair, size) for pair in zip((data, *by), axes[:4], strict=False)]
+        several = [moved(*pair, info.batch_size) for pair in zip((data, *by), axes[:4], strict=False)]
         out = overload(family)(several[0], *_joined(family, cast(By, tuple(several[1:]))), *form)
         if family != "maximum":
-            return out.reshape(size, -1, *out.shape[1:]), 0
-        values, index = out
-        is_whole = rule.numbering != "ordinal"
-        index = index.reshape(size, -1, *index.shape[1:]) if is_whole else index
-        return (values.reshape(size, -1, *values.shape[1:]), index), (0, 0 if is_whole else None)
+            return out, 0
+        return out, (0, None if rule.numbering == "ordinal" else 0)
 
     return run
 

@@ -49,7 +49,7 @@ def _last_of_each(values: Tensor, indices: Tensor, cells: int, spatial: int) -> 
     last = torch.full((*flat.shape[:-1], cells), -1, dtype=torch.int64, device=flat.device)
     last = last.scatter_reduce(-1, flat, numbers, "amax")
     stays = (last.gather(-1, flat) == numbers).view_as(indices)
-    return torch.where(stays, values, torch.zeros((), dtype=values.dtype, device=values.device))
+    return values.masked_fill(~stays, 0)
 
 
 def _unpooled_sizes(
