@@ -101,34 +101,36 @@ OFFSET = Rule("first_nan", "offset", "uint8").text()
 
 
 def _operands() -> list[Any]:
-    x = torch.randn(2, 1, 5, 6, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    order = [0, 2, 3, 1]
+    x = torch.randn(2, 3, 5, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     found = []
+    largest = Rule("first_nan").text()
     for label, axes in (("numbers", AXES), ("tables", TABLES)):
         form = numbers_of(axes)
         outputs = [axis.outputs for axis in axes]
-        y = torch.randn(2, 1, *outputs, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+        y = torch.randn(2, 3, *outputs, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
         found += [
-            pytest.param("mean", (x, *form, Rule().text()), id=f"mean-{label}"),
-            pytest.param("spread", (y, *form, Rule().text()), id=f"spread-{label}"),
-            pytest.param("maximum", (x, *form, POSITION), id=f"argmax-{label}"),
-            pytest.param("maximum", (x, *form, Rule("first_nan").text()), id=f"maximum-{label}"),
-            pytest.param("pick", (x, x.roll(1), None, None, *form, Rule("first_nan").text()), id=f"pick-{label}"),
-            pytest.param("route", (y, x, None, None, *form, Rule("all_equal").text()), id=f"route-{label}"),
+            pytest.param("mean", (x, *form, Rule().text(), order), id=f"mean-{label}"),
+            pytest.param("spread", (y, *form, Rule().text(), order), id=f"spread-{label}"),
+            pytest.param("maximum", (x, *form, POSITION, order), id=f"argmax-{label}"),
+            pytest.param("maximum", (x, *form, largest, order), id=f"maximum-{label}"),
+            pytest.param("pick", (x, x.roll(1), None, None, *form, largest, order), id=f"pick-{label}"),
+            pytest.param("route", (y, x, None, None, *form, Rule("all_equal").text(), order), id=f"route-{label}"),
         ]
     form = numbers_of(AXES)
-    offsets = ops.maximum(x, *form, OFFSET)[1]
+    offsets = ops.maximum(x, *form, OFFSET, order)[1]
     rule = Rule("offset", "offset", "uint8").text()
     flat = numbers_of((Axis(30, 4),))
-    places = torch.tensor([3, 3, 29, 0]).view(1, 1, 1, 4, 1).expand(2, 1, 1, 4, 3).contiguous()
+    places = torch.tensor([3, 3, 29, 0]).expand(2, 3, 4).contiguous()
     given = Rule("given", "position", "int64", "plane").text()
-    y, z = torch.randn(offsets.shape, dtype=torch.float64), torch.randn(2, 1, 1, 4, 3, dtype=torch.float64)
+    y, z = torch.randn(offsets.shape, dtype=torch.float64), torch.randn(2, 3, 4, dtype=torch.float64)
     return [
         *found,
-        pytest.param("maximum", (x, *form, OFFSET), id="offsets"),
-        pytest.param("pick", (x, None, None, offsets, *form, rule), id="pick-offset"),
-        pytest.param("route", (y, None, None, offsets, *form, rule), id="route-offset"),
-        pytest.param("pick", (x.view(2, 1, 1, 30, 3), None, None, places, *flat, given), id="pick-given"),
-        pytest.param("route", (z, None, None, places, *flat, given), id="route-given"),
+        pytest.param("maximum", (x, *form, OFFSET, order), id="offsets"),
+        pytest.param("pick", (x, None, None, offsets, *form, rule, order), id="pick-offset"),
+        pytest.param("route", (y, None, None, offsets, *form, rule, order), id="route-offset"),
+        pytest.param("pick", (x.view(2, 3, 30), None, None, places, *flat, given, [0, 1, 2]), id="pick-given"),
+        pytest.param("route", (z, None, None, places, *flat, given, [0, 1, 2]), id="route-given"),
     ]
 
 

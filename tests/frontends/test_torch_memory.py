@@ -18,33 +18,34 @@ from poolgrad.windows import Axis
 
 ops = torch.ops.poolgrad
 HALVES = numbers_of((Axis(8, 4, 2, 2),))
-MEAN, GIVEN, OFFSET = (
-    rule.text() for rule in (Rule(), Rule("given", "position", "int64", "plane"), Rule("offset", "offset", "uint8"))
-)
+ORDER = [0, 1, 2, 3, 4]
+MEAN, MAX = Rule().text(), Rule("first_max").text()
+GIVEN, OFFSET = Rule("given", "position", "int64", "plane").text(), Rule("offset", "offset", "uint8").text()
 
 
 def cells(count: int, dtype: torch.dtype = torch.float32) -> Tensor:
-    return torch.ones(1, 1, 1, count, 1, dtype=dtype)
+    return torch.ones(1, 1, 1, 1, count, dtype=dtype)
 
 
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda: ops.mean(cells(4), *HALVES, MEAN), r"input must have shape \[1, 1, 1, 8, 1\]"),
-        (lambda: ops.spread(cells(8), *HALVES, MEAN), r"the gradient must have shape \[1, 1, 1, 4, 1\]"),
-        (lambda: ops.mean(torch.ones(()), *HALVES, MEAN), "mean takes data"),
-        (lambda: ops.mean(cells(8), HALVES[0][:7], [], MEAN), "8 numbers an axis, got"),
-        (lambda: ops.mean(cells(8), *HALVES, "max"), "rule must have the parts"),
-        (lambda: ops.mean(cells(8), *numbers_of((Axis(8, 5, 2, 2),)), MEAN), "every window must begin and end"),
-        (lambda: ops.mean(cells(8), *numbers_of((Axis(8, 4, 2, 2, 9),)), MEAN), "every window must begin and"),
-        (lambda: ops.mean(cells(8), *numbers_of((Axis(8, 4, 2, 2**62),)), MEAN), "every window must begin and"),
-        (lambda: ops.mean(cells(8), *numbers_of((Axis(8, 1, starts=(7,), stops=(9,)),)), MEAN), "must ascend"),
-        (lambda: ops.mean(cells(8, torch.bool), *HALVES, MEAN), "input must have one of the dtypes"),
-        (lambda: ops.route(cells(4), None, None, cells(3).long(), *HALVES, GIVEN), "indices must have shape"),
-        (lambda: ops.route(cells(4), None, None, cells(4).int(), *HALVES, GIVEN), "dtype torch.int64"),
-        (lambda: ops.route(cells(4), None, None, cells(4).byte() * 3, *HALVES, OFFSET), "indices must name cells"),
-        (lambda: ops.route(cells(4), None, None, None, *HALVES, GIVEN), "an array that the family needs is missing"),
-        (lambda: ops.pick(cells(8), cells(7), None, None, *HALVES, Rule("first_max").text()), "input must have shape"),
+        (lambda: ops.mean(cells(4), *HALVES, MEAN, ORDER), r"input must have shape \[1, 1, 1, 1, 8\]"),
+        (lambda: ops.spread(cells(8), *HALVES, MEAN, ORDER), r"the gradient must have shape \[1, 1, 1, 1, 4\]"),
+        (lambda: ops.mean(torch.ones(()), *HALVES, MEAN, ORDER), "mean takes data"),
+        (lambda: ops.mean(cells(8), HALVES[0][:7], [], MEAN, ORDER), "8 numbers for each, got"),
+        (lambda: ops.mean(cells(8), *HALVES, "max", ORDER), "rule must have the parts"),
+        (lambda: ops.mean(cells(8), *numbers_of((Axis(8, 5, 2, 2),)), MEAN, ORDER), "every window must begin and end"),
+        (lambda: ops.mean(cells(8), *numbers_of((Axis(8, 4, 2, 2, 9),)), MEAN, ORDER), "every window must begin and"),
+        (lambda: ops.mean(cells(8), *numbers_of((Axis(8, 4, 2, 2**62),)), MEAN, ORDER), "every window must begin and"),
+        (lambda: ops.mean(cells(8), *numbers_of((Axis(8, 1, starts=(7,), stops=(9,)),)), MEAN, ORDER), "must ascend"),
+        (lambda: ops.mean(cells(8), *HALVES, MEAN, [4, 3, 2, 1, 1]), "order must have the last 1 of 5 axes"),
+        (lambda: ops.mean(cells(8, torch.bool), *HALVES, MEAN, ORDER), "input must have one of the dtypes"),
+        (lambda: ops.route(cells(4), None, None, cells(3).long(), *HALVES, GIVEN, ORDER), "indices must have shape"),
+        (lambda: ops.route(cells(4), None, None, cells(4).int(), *HALVES, GIVEN, ORDER), "dtype torch.int64"),
+        (lambda: ops.route(cells(4), None, None, cells(4).byte() * 3, *HALVES, OFFSET, ORDER), "must name cells"),
+        (lambda: ops.route(cells(4), None, None, None, *HALVES, GIVEN, ORDER), "the family needs is missing"),
+        (lambda: ops.pick(cells(8), cells(7), None, None, *HALVES, MAX, ORDER), "input must have shape"),
     ],
 )
 def test_operators_refuse_what_does_not_fit(call: Any, text: str) -> None:
@@ -96,8 +97,9 @@ def test_devices_are_not_mixed() -> None:
         poolgrad.torch.max_unpool2d(y, index.to("meta"), 2)
     plan = plan_of("route", rule_of(GIVEN), "float32", 1, flattened((Axis(8, 4),)), 1)
     call = Call(plan, written_side(plan.output_shape), written_side(plan.input_shape))
+    data, index = torch.ones(1, 4, 1), torch.zeros(1, 4, 1, dtype=torch.int64)
     with pytest.raises(poolgrad.InvalidArgumentError, match=r"indices must .* on cpu, got .* on meta"):
-        call.run(cells(4)[0, 0], None, None, cells(4)[0, 0].long().to("meta"))
+        call.run(data, None, None, index.to("meta"))
 
 
 def test_shapes_alone() -> None:

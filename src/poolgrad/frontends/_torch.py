@@ -102,14 +102,16 @@ def execute(plan: Plan, arrays: Mapping[str, Tensor], names: Mapping[str, str], 
     numbers, tables = numbers_of(plan.axes)
     sizes = (plan.outer, *(axis.size for axis in plan.axes), plan.inner)
     outputs = (plan.outer, *(axis.outputs for axis in plan.axes), plan.inner)
-    moved = data.reshape(outputs if plan.family in BACK else sizes)
-    chosen = [
-        None if tensor is None else tensor.reshape(shape)
-        for tensor, shape in zip(by, (sizes, outputs, outputs), strict=True)
+    shapes = (outputs if plan.family in BACK else sizes, sizes, outputs, outputs)
+    # Operators pool the last axes.
+    moved, *chosen = [
+        None if tensor is None else tensor.reshape(shape).movedim(-1, 1)
+        for tensor, shape in zip((data, *by), shapes, strict=True)
     ]
     selecting = chosen if plan.family in ("pick", "route") else []
-    made = overload(plan.family)(moved, *selecting, numbers, tables, rule_from(plan).text())
-    if plan.family != "maximum":
-        return made.reshape(plan.result_shape)
-    values = made[0].reshape(plan.result_shape)
-    return values if plan.numbering == "ordinal" else (values, made[1].reshape(plan.result_shape))
+    made = overload(plan.family)(moved, *selecting, numbers, tables, rule_from(plan).text(), [0, 2, 3, 4, 1])
+    values, index = made if plan.family == "maximum" else (made, None)
+    values = values.movedim(1, -1).reshape(plan.result_shape)
+    if index is None or plan.numbering == "ordinal":
+        return values
+    return values, index.movedim(1, -1).reshape(plan.result_shape)

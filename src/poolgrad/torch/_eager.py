@@ -13,10 +13,9 @@ import torch
 from torch import Tensor
 from torch.nn import Parameter
 
-from poolgrad.errors import UnsupportedError
-from poolgrad.forms import Rule, derived, flattened, numbers_of, plan_of, product
-from poolgrad.plan import ADJOINT, BACK, Shape
-from poolgrad.torch._memory import DTYPES, Call, order_of, side
+from poolgrad.forms import Rule, derived, numbers_of
+from poolgrad.plan import ADJOINT, Shape
+from poolgrad.torch._memory import call_of, order_of
 from poolgrad.torch._operators import Pooled, needs_derivative, overload
 from poolgrad.windows import Axis
 
@@ -69,30 +68,17 @@ def is_plain(tensor: Tensor) -> bool:
 class Eager:
     """A call on tensors of one shape, order and dtype."""
 
-    __slots__ = ("_adjoint", "_call", "_tangent", "axes", "family", "gives_index", "order", "rule", "shape", "spatial")
+    __slots__ = ("_adjoint", "_call", "_tangent", "axes", "family", "gives_index", "order", "rule", "shape")
 
     def __init__(
         self, family: str, rule: Rule, axes: Axes, shape: Shape, order: Shape, dtype: torch.dtype, gives_index: bool
     ) -> None:
         """``shape`` is that of the pooled tensor, ``order`` how its axes lie."""
-        if dtype not in DTYPES:
-            raise UnsupportedError(f"input must have one of the dtypes {', '.join(DTYPES.values())}, got {dtype}")
         self.family, self.rule, self.axes, self.gives_index = family, rule, axes, gives_index
-        self.shape, self.order, self.spatial = shape, order, len(axes)
+        self.shape, self.order = shape, order
         self._adjoint: Eager | None = None
         self._tangent: Eager | None = None
-        self._call = self._made(dtype)
-
-    def _made(self, dtype: torch.dtype) -> Call:
-        spatial = self.spatial
-        first = self.order.index(len(self.shape) - spatial)
-        outer = product([self.shape[axis] for axis in self.order[:first]])
-        inner = product([self.shape[axis] for axis in self.order[first + spatial :]])
-        folded = flattened(self.axes) if self.rule.selector == "given" else self.axes
-        plan = plan_of(self.family, self.rule, DTYPES[dtype], outer, folded, inner)
-        outputs = (*self.shape[:-spatial], *(axis.outputs for axis in self.axes))
-        sides = side(self.shape, self.order), side(outputs, self.order)
-        return Call(plan, *(reversed(sides) if self.family in BACK else sides))
+        self._call = call_of(family, rule, axes, shape, order, dtype)
 
     def run(self, data: Tensor, *by: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """The kernel itself, without its derivative."""
@@ -156,47 +142,6 @@ def order_in(tensor: Tensor, spatial: int) -> Shape:
     return order_of(tuple(tensor.shape), tensor.stride(), spatial)
 
 
-def _merged(tensor: Tensor, axis: int, count: int) -> Tensor:
-    """A tensor with ``count`` axes from ``axis`` on as one."""
-    if count == 0:
-        return tensor.unsqueeze(axis)
-    shape = tensor.shape
-    merged = [*shape[:axis], product(shape[axis : axis + count]), *shape[axis + count :]]
-    return tensor if count == 1 else tensor.reshape(merged)
-
-
-def _parted(tensor: Tensor, axis: int, sizes: list[int]) -> Tensor:
-    """A tensor with one axis as several of these sizes, or none."""
-    if not sizes:
-        return tensor.squeeze(axis)
-    shape = tensor.shape
-    return tensor if len(sizes) == 1 else tensor.reshape([*shape[:axis], *sizes, *shape[axis + 1 :]])
-
-
-def _canonical(tensor: Tensor | None, order: Shape, spatial: int, joins: bool) -> Tensor | None:
-    """A tensor as ``[outer..., spatial axes, inner]``; the spatial ones become one if it ``joins`` them.
-
-    Axes are merged only where they must be: compilers understand the other views better.
-    """
-    if tensor is None:
-        return None
-    first = order.index(len(order) - spatial)
-    moved = _merged(tensor.permute(order), first + spatial, len(order) - first - spatial)
-    return _merged(moved, first, spatial) if joins else moved
-
-
-def _restored(tensor: Tensor, order: Shape, like: Tensor, cells: list[int], joins: bool) -> Tensor:
-    """A tensor ``[outer..., spatial axes, inner]`` with the axes of another and these spatial sizes."""
-    first = order.index(len(order) - len(cells))
-    tensor = _parted(tensor, tensor.dim() - 1, [like.shape[axis] for axis in order[first + len(cells) :]])
-    if joins:
-        tensor = _parted(tensor, first, cells)
-    inverse = [0] * len(order)
-    for place, axis in enumerate(order):
-        inverse[axis] = place
-    return tensor.permute(inverse)
-
-
 def through_operator(
     family: str,
     rule: Rule,
@@ -207,20 +152,10 @@ def through_operator(
     *by: Tensor | None,
     drawn: Tensor | None = None,
 ) -> Any:
-    """The same through an operator: a few views around it, all of which can be traced.
-
-    Axes whose windows are ``drawn`` have windows of no cells.
-    """
-    spatial = len(axes)
-    joins = rule.selector == "given"
-    numbers, tables = numbers_of(flattened(axes) if joins else axes)
+    """The same through an operator, which can be traced. Axes whose windows are ``drawn`` have windows of no cells."""
+    numbers, tables = numbers_of(axes)
     if torch.jit.is_tracing():  # where sizes are tensors, which lists of integers do not hold
         numbers, tables = [int(number) for number in numbers], [int(entry) for entry in tables]
     selecting = (by or (None, None, None)) if family in ("pick", "route") else ()
-    chosen = [_canonical(tensor, order, spatial, joins) for tensor in selecting]
-    made = overload(family)(_canonical(data, order, spatial, joins), *chosen, numbers, tables, rule.text(), drawn)
-    sizes = [axis.size if family in BACK else axis.outputs for axis in axes]
-    if family != "maximum":
-        return _restored(made, order, data, sizes, joins)
-    values = _restored(made[0], order, data, sizes, joins)
-    return (values, _restored(made[1], order, data, sizes, joins)) if gives_index else values
+    made = overload(family)(data, *selecting, numbers, tables, rule.text(), list(order), drawn)
+    return made if gives_index or family != "maximum" else made[0]

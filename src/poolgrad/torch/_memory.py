@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -13,8 +13,10 @@ from torch import Tensor
 from poolgrad import results
 from poolgrad.errors import InvalidArgumentError, UnsupportedError
 from poolgrad.faults import explain
+from poolgrad.forms import Rule, flattened, plan_of
 from poolgrad.kernels import cpu
 from poolgrad.plan import BACK, Plan, Shape
+from poolgrad.windows import Axis
 
 NAMES = {name: getattr(torch, name) for name in ("float16", "bfloat16", "float32", "float64")}
 NAMES |= {f"{sign}int{bits}": getattr(torch, f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)}
@@ -205,6 +207,22 @@ class Call:
             # The plan knows memory, not the order of axes.
             flat = {role: _in_memory_order(tensor, self.plan) for role, tensor in given.items()}
             raise InvalidArgumentError(explain(self.plan, flat, self.names, bad))
+
+
+def call_of(family: str, rule: Rule, axes: Sequence[Axis], shape: Shape, order: Shape, dtype: torch.dtype) -> Call:
+    """The call that pools the last axes: ``shape`` is that of the pooled side, ``order`` how all axes lie in memory."""
+    if dtype not in DTYPES:
+        raise UnsupportedError(f"input must have one of the dtypes {', '.join(DTYPES.values())}, got {dtype}")
+    rank, spatial = len(shape), len(axes)
+    first = order.index(rank - spatial)
+    if sorted(order) != list(range(rank)) or order[first : first + spatial] != tuple(range(rank - spatial, rank)):
+        raise InvalidArgumentError(f"order must have the last {spatial} of {rank} axes together, got {list(order)}")
+    outer = math.prod(shape[axis] for axis in order[:first])
+    inner = math.prod(shape[axis] for axis in order[first + spatial :])
+    folded = flattened(axes) if rule.selector == "given" else axes
+    plan = plan_of(family, rule, DTYPES[dtype], outer, folded, inner)
+    sides = side(shape, order), side((*shape[:-spatial], *(axis.outputs for axis in axes)), order)
+    return Call(plan, *(reversed(sides) if family in BACK else sides))
 
 
 def _in_memory_order(tensor: Tensor, plan: Plan) -> Tensor:

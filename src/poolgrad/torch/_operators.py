@@ -1,17 +1,17 @@
 """The families of kernels as PyTorch operators, ``torch.ops.poolgrad.*``.
 
-They work on tensors ``[outer..., one to three pooled axes, inner]``: layout and PyTorch's conventions end before. Each
-is linear in its data (of the maxima: their derivative is), and the derivative is its adjoint, again one of them; so all
-orders of derivative exist. Under ``torch.compile`` an operator is one opaque call, whatever the shapes.
+They pool the last one to three axes of a tensor: PyTorch's conventions end before. Each is linear in its data (of the
+maxima: their derivative is), and the derivative is its adjoint, again one of them; so all orders of derivative exist.
+Under ``torch.compile`` an operator is one opaque call, whatever the shapes.
 
-``numbers``, ``tables`` and ``rule`` are a plan in flat form: see :mod:`poolgrad.forms`. A traced program that draws its
-windows has the tables in a tensor, ``drawn``, which the operator ``borders`` makes.
+``numbers``, ``tables`` and ``rule`` are a plan in flat form: see :mod:`poolgrad.forms`. ``order`` says how the axes lie
+in memory, of arguments and results alike: compilers follow a result better than a view of one. A traced program that
+draws its windows has the tables in a tensor, ``drawn``, which the operator ``borders`` makes.
 """
 
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, cast
 
@@ -21,14 +21,14 @@ from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
 
 from poolgrad.errors import InvalidArgumentError, UnsupportedError
-from poolgrad.forms import EACH, Rule, axes_of, derived, flattened, numbers_of, plan_of, rule_of
+from poolgrad.forms import EACH, axes_of, derived, numbers_of, rule_of
 from poolgrad.philox import Philox, sequence
 from poolgrad.plan import ADJOINT, BACK, Shape
-from poolgrad.torch._memory import DTYPES, Call, written_side
+from poolgrad.torch._memory import Call, call_of, side
 from poolgrad.windows import Axis, from_sequence, refuse_empty_windows
 
 _BY = "Tensor? input, Tensor? reference, Tensor? index"
-_FORM = "SymInt[] numbers, SymInt[] tables, str rule, Tensor? drawn=None"
+_FORM = "SymInt[] numbers, SymInt[] tables, str rule, int[] order, Tensor? drawn=None"
 _SCHEMAS = {
     "mean": f"(Tensor data, {_FORM}) -> Tensor",
     "spread": f"(Tensor data, {_FORM}) -> Tensor",
@@ -55,6 +55,7 @@ class Form(NamedTuple):
     numbers: Numbers
     tables: Numbers
     rule: str
+    order: list[int]
     drawn: Tensor | None = None
 
 
@@ -69,17 +70,9 @@ def _joined(family: str, by: By) -> tuple[Tensor | None, ...]:
     return by if family in ("pick", "route") else ()
 
 
-def result_shape(family: str, data: Tensor, numbers: Numbers) -> list[int]:
+def result_shape(family: str, data: Tensor, numbers: Numbers) -> Shape:
     """The shape of what a family makes of its data; sizes may be symbolic."""
-    return [*_outer(data, numbers), *numbers[0 if family in BACK else 1 :: EACH], data.shape[-1]]
-
-
-def _outer(data: Tensor, numbers: Numbers) -> list[int]:
-    return list(data.shape[: -1 - len(numbers) // EACH])
-
-
-def _index_dtype(rule: Rule) -> torch.dtype:
-    return cast(torch.dtype, getattr(torch, rule.index_dtype))
+    return (*data.shape[: -(len(numbers) // EACH)], *numbers[0 if family in BACK else 1 :: EACH])
 
 
 @functools.lru_cache(maxsize=1024)
@@ -87,8 +80,8 @@ def _call(
     family: str,
     rule: str,
     dtype: torch.dtype,
-    outer: Shape,
-    inner: int,
+    shape: Shape,
+    order: Shape,
     numbers: tuple[int, ...],
     tables: tuple[int, ...],
 ) -> Call:
@@ -96,30 +89,21 @@ def _call(
     if rule_of(rule).selector != "given":  # whose axes have no windows
         for axis in axes:
             refuse_empty_windows(axis)
-    plan = plan_of(family, rule_of(rule), DTYPES[dtype], math.prod(outer), axes, inner)
-    sizes = (*outer, *(axis.size for axis in axes), inner)
-    outputs = (*outer, *(axis.outputs for axis in axes), inner)
-    sides = written_side(sizes), written_side(outputs)
-    return Call(plan, *(reversed(sides) if family in BACK else sides))
+    return call_of(family, rule_of(rule), axes, shape, order, dtype)
 
 
 def _kernel(family: str) -> Callable[..., Any]:
     def run(data: Tensor, *arguments: Any) -> Any:
         by, form = _split(family, arguments)
-        numbers, tables, rule = form.numbers, form.tables, form.rule
-        if form.drawn is not None:
-            tables = form.drawn.tolist()
-        if data.dtype not in DTYPES:
-            raise UnsupportedError(f"input must have one of the dtypes {', '.join(DTYPES.values())}, got {data.dtype}")
+        numbers, tables = form.numbers, form.tables if form.drawn is None else form.drawn.tolist()
         if len(numbers) not in (EACH, 2 * EACH, 3 * EACH) or data.dim() <= len(numbers) // EACH:
             raise InvalidArgumentError(
-                f"{family} takes data [outer..., one to three axes, inner] and {EACH} numbers an axis, got shape"
-                f" {list(data.shape)} and {len(numbers)} numbers"
+                f"{family} takes data with one to three pooled axes behind others and {EACH} numbers for each, got"
+                f" shape {list(data.shape)} and {len(numbers)} numbers"
             )
+        shape = (*data.shape[: -(len(numbers) // EACH)], *numbers[::EACH])
         make = _call.__wrapped__ if tables else _call  # windows in tables are drawn anew with almost every call
-        call = make(
-            family, rule, data.dtype, tuple(_outer(data, numbers)), data.shape[-1], tuple(numbers), tuple(tables)
-        )
+        call = make(family, form.rule, data.dtype, shape, tuple(form.order), tuple(numbers), tuple(tables))
         out, index = call.run(data, *by)
         if family != "maximum":
             return out
@@ -131,13 +115,14 @@ def _kernel(family: str) -> Callable[..., Any]:
 def _fake(family: str) -> Callable[..., Any]:
     def run(data: Tensor, *arguments: Any) -> Any:
         _, form = _split(family, arguments)
-        out = data.new_empty(result_shape(family, data, form.numbers))
+        made = side(result_shape(family, data, form.numbers), tuple(form.order))
+        out = data.new_empty_strided(made.shape, made.strides)
         if family != "maximum":
             return out
         rule = rule_of(form.rule)
         if rule.numbering == "ordinal":
             return out, data.new_empty(0, dtype=torch.uint8)
-        return out, data.new_empty(out.shape, dtype=_index_dtype(rule))
+        return out, data.new_empty_strided(made.shape, made.strides, dtype=getattr(torch, rule.index_dtype))
 
     return run
 
@@ -168,21 +153,12 @@ class Traced:
 
     def _moved(self, family: str, data: Tensor, by: tuple[Tensor | None, ...]) -> Tensor:
         form = self.form
-        if self.family != "maximum":
-            return cast(Tensor, overload(family)(data, *_joined(family, cast(By, by)), *form))
-        rule = derived(rule_of(form.rule))
-        form = form._replace(rule=rule.text())
-        shape = None
-        if rule.selector == "given":  # by position among all cells: without windows
-            shape = result_shape(family, data, form.numbers)
-            axes = flattened(axes_of(form.numbers, form.tables))
-            form = Form(*numbers_of(axes), form.rule)
-            size, outputs = axes[0].size, axes[0].outputs
-            outer, inner = _outer(data, self.form.numbers), data.shape[-1]
-            data = data.reshape(*outer, outputs if family == "route" else size, inner)
-            by = tuple(None if one is None else one.reshape(*outer, outputs, inner) for one in by)
-        out = overload(family)(data, *by, *form)
-        return cast(Tensor, out if shape is None else out.reshape(shape))
+        if self.family == "maximum":
+            rule = derived(rule_of(form.rule))
+            form = form._replace(rule=rule.text())
+            if rule.selector == "given":  # by position among all cells, whatever the windows
+                form = form._replace(tables=[], drawn=None)
+        return cast(Tensor, overload(family)(data, *_joined(family, cast(By, by)), *form))
 
 
 class Pooled(torch.autograd.function._SingleLevelFunction):
@@ -251,6 +227,7 @@ def _batched(family: str) -> Callable[..., Any]:
         rule = rule_of(form.rule)
         if rule.base == "batch":
             raise UnsupportedError("an index over the whole batch cannot be used under vmap")
+        form = form._replace(order=[0, *(axis + 1 for axis in form.order)])
         several = [moved(*pair, info.batch_size) for pair in zip((data, *by), axes[:4], strict=False)]
         out = overload(family)(several[0], *_joined(family, cast(By, tuple(several[1:]))), *form)
         if family != "maximum":

@@ -18,17 +18,20 @@ from poolgrad.torch._functions import widened
 from poolgrad.windows import Axis
 
 
-def moved(family: str, data: Tensor, index: Tensor, sizes: Sequence[int], outputs: Sequence[int]) -> Tensor:
+def moved(
+    family: str, data: Tensor, index: Tensor, sizes: Sequence[int], outputs: Sequence[int], like: Tensor | None = None
+) -> Tensor:
     """``route``: values to the places that ``index`` names, which add up there; ``pick``: the values at those places.
 
-    Places count the cells of one plane; ``sizes`` are those of the plane, ``outputs`` those of the index.
+    Places count the cells of one plane; ``sizes`` are those of the plane, ``outputs`` those of the index. A traced
+    result lies as ``like`` does, or as the data.
     """
     axes = tuple(Axis(size, count) for size, count in zip(sizes, outputs, strict=True))
     spatial = len(axes)
     rule = Rule("given", "position", str(index.dtype).removeprefix("torch."), "plane")
     shape = (*data.shape[:-spatial], *sizes)
     if not is_plain(data) or not is_plain(index):
-        order = traced_order(data, spatial)
+        order = traced_order(data if like is None else like, spatial)
         return cast(Tensor, through_operator(family, rule, axes, order, False, data, None, None, index))
     key = (family, rule, axes, shape, data.stride(), data.dtype)
     call = kept(key) or keep(key, Eager(family, rule, axes, shape, order_in(data, spatial), data.dtype, False))
@@ -96,7 +99,7 @@ def _unpooled(
         values = widened(input, name)
         if not (is_plain(input) and is_plain(indices)) or _meet(indices, sizes):
             values = _last_of_each(values, indices, product(sizes), spatial)
-        return moved("route", values, indices, sizes, input.shape[-spatial:])
+        return moved("route", values, indices, sizes, input.shape[-spatial:], input)
     except errors.RAISED as error:
         raise errors.named(name, error) from None
 
