@@ -31,7 +31,7 @@ class Side(NamedTuple):
 
     shape: Shape
     strides: Shape
-    count: int
+    numel: int
 
 
 def contiguous_strides(shape: Shape) -> Shape:
@@ -100,9 +100,9 @@ def empty(wanted: Side, dtype: torch.dtype, near: Tensor) -> Tensor:
     """A new tensor that will be computed from the one at ``near``."""
     if not near.is_cpu:
         return torch.empty_strided(wanted.shape, wanted.strides, dtype=dtype, device=near.device)
-    if wanted.count < _SMALL or wanted.count * dtype.itemsize < results.LEAST:
+    if wanted.numel < _SMALL or wanted.numel * dtype.itemsize < results.LEAST:
         return torch.empty_strided(wanted.shape, wanted.strides, dtype=dtype, device=_HOST)
-    needed = wanted.count * dtype.itemsize
+    needed = wanted.numel * dtype.itemsize
     results.refuse_vast(wanted.shape, dtype, needed)
     memory = torch.from_numpy(results.empty_bytes(needed, near.data_ptr())).untyped_storage()
     # Not a view of it, which programs could not change in place.
