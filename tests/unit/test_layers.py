@@ -23,7 +23,7 @@ ALLOWED: dict[str, set[str]] = {
     "arguments": {"errors"},
     "threads": {"arguments", "machine", "errors"},
     "plan": {"windows", "dtypes", "errors"},
-    "forms": {"plan", "windows"},
+    "forms": {"plan", "windows", "errors"},
     "faults": {"plan"},
     "attributes": {"arguments", "plan", "windows", "errors"},
     "calls": {"threads", "errors", "_core"},
