@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import cost, picture, results, table, workloads
+from benchmarks import cost, picture, results, table, tensors, workloads
 from benchmarks.peers import PEERS
 from benchmarks.results import Result, Run
 from benchmarks.runs import describe_machine, execute, progress
@@ -49,6 +49,7 @@ def _how(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--threads", type=numbers, default=sorted({1, cores}), metavar="1,2")
     group.add_argument("--repeats", type=int, default=Patience.repeats, help="least number of timed calls")
     group.add_argument("--seconds", type=float, default=Patience.seconds, help="time for each contestant of a row")
+    group.add_argument("--tensors", action="store_true", help="give poolgrad PyTorch's tensors in place of arrays")
     group.add_argument("--json", type=Path, metavar="FILE", help="write everything there")
     group.add_argument("--picture", type=Path, metavar="FILE", help="draw the rows there (needs matplotlib)")
 
@@ -78,7 +79,7 @@ def _rows(options: argparse.Namespace) -> list[str]:
     chosen = workloads.select(
         workloads.all_rows(), options.filter, options.dtype, options.layout, options.direction, kinds
     )
-    return [row.name for row in chosen]
+    return [row.name for row in chosen if not options.tensors or tensors.has(row)]
 
 
 def _present(names: Sequence[str]) -> list[str]:
@@ -97,7 +98,8 @@ def measure(options: argparse.Namespace) -> int:
         return 0 if rows else 2
     peers = _present(options.peers)
     run = Run(describe_machine())
-    tasks = [Task(rows, threads, peers, options.repeats, options.seconds) for threads in options.threads]
+    settings = (peers, options.repeats, options.seconds, options.tensors)
+    tasks = [Task(rows, threads, *settings) for threads in options.threads]
     print(table.header(peers), flush=True)
 
     def show(row: Result) -> None:
