@@ -66,3 +66,22 @@ def test_divisors(
         scale = np.abs(grad).max()
         tolerance = 4 * np.finfo(dtype).eps
         np.testing.assert_allclose(leaf.grad.movedim(1, -1).numpy(), shares, rtol=tolerance, atol=tolerance * scale)
+
+
+@pytest.mark.parametrize("counts", [True, False])
+@pytest.mark.parametrize("spatial", [2, 3])
+def test_gradients_of_padded_averages_do_not_depend_on_the_memory_format(spatial: int, counts: bool) -> None:
+    """pytorch#188344: PyTorch's own, channels last on CUDA with padding, were wrong."""
+    x = torch.randn(2, 20, *[7] * spatial, generator=torch.Generator().manual_seed(1))
+    formats = (torch.contiguous_format, torch.channels_last if spatial == 2 else torch.channels_last_3d)
+    grads = []
+    for memory_format in formats:
+        leaf = x.clone(memory_format=memory_format).requires_grad_()
+        y = getattr(poolgrad.torch, f"avg_pool{spatial}d")(leaf, 3, 2, 1, count_include_pad=counts)
+        y.backward(torch.arange(float(y.numel())).reshape(y.shape))
+        grads.append(leaf.grad)
+    assert torch.equal(grads[0], grads[1])
+    leaf = x.double().requires_grad_()
+    y = getattr(torch.nn.functional, f"avg_pool{spatial}d")(leaf, 3, 2, 1, count_include_pad=counts)
+    y.backward(torch.arange(float(y.numel()), dtype=torch.float64).reshape(y.shape))
+    torch.testing.assert_close(grads[0].double(), leaf.grad)

@@ -124,8 +124,12 @@ def _operands() -> list[Any]:
     places = torch.tensor([3, 3, 29, 0]).expand(2, 3, 4).contiguous()
     given = Rule("given", "position", "int64", "plane").text()
     y, z = torch.randn(offsets.shape, dtype=torch.float64), torch.randn(2, 3, 4, dtype=torch.float64)
+    maxima = ops.maximum(x, *form, largest, order)[0]
+    first, near = Rule("first_equal").text(), Rule("all_near", flags="s").text()
     return [
         *found,
+        pytest.param("pick", (x.roll(1), x, maxima, None, *form, first, order), id="pick-orig_output"),
+        pytest.param("route", (maxima.roll(1), x, maxima, None, *form, near, order), id="route-orig_output"),
         pytest.param("maximum", (x, *form, OFFSET, order), id="offsets"),
         pytest.param("pick", (x, None, None, offsets, *form, rule, order), id="pick-offset"),
         pytest.param("route", (y, None, None, offsets, *form, rule, order), id="route-offset"),

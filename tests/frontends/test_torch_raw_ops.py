@@ -101,6 +101,18 @@ def test_bfloat16_needs_no_numpy_dtype() -> None:
     torch.testing.assert_close(y, poolgrad.avg_pool(x.double(), 3).bfloat16(), rtol=0, atol=0)
 
 
+def test_compiled_programs_call_them_outside_their_graph() -> None:
+    @torch.compiler.disable
+    def pooled(x: Tensor) -> Tensor:
+        return poolgrad.max_pool(x, 2) + raw_ops.AvgPool(value=x, **WINDOW)
+
+    def program(x: Tensor) -> Tensor:
+        return pooled(x * 2) + 1
+
+    x = torch.randn(1, 6, 6, 2)
+    assert torch.equal(torch.compile(program, backend="aot_eager")(x), program(x))
+
+
 def test_numpy_needs_no_torch() -> None:
     """Whoever has PyTorch installed and calls with arrays does not import it."""
     code = "import numpy, poolgrad, sys; poolgrad.max_pool(numpy.ones((1, 4, 1)), 2); assert 'torch' not in sys.modules"
