@@ -1,0 +1,77 @@
+"""Tiles of GPU kernels: how many rows and lanes a program takes, by a few rules."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from poolgrad.plan import Plan, Shape
+
+LANES = 512
+"""Elements of a program, as far as it can have so many: measured best, or near it, from 512 to 1024."""
+
+_MOST_CELLS = 64  # of windows that are written out
+_MOST_PHASES = 8
+
+
+class Tiles(NamedTuple):
+    """Rows and lanes of a program, and how many programs there are."""
+
+    rows: int
+    row_block: int
+    lane_block: int
+    programs: int
+    last: bool
+    is_wide: bool
+    warps: int
+
+
+def blocks(size: int) -> int:
+    """The next power of two.
+
+    >>> blocks(3), blocks(64)
+    (4, 64)
+    """
+    return 1 << max(size - 1, 0).bit_length()
+
+
+def is_wide(total: int) -> bool:
+    """Do numbers of elements need 64 bits?"""
+    return total + LANES >= 2**31
+
+
+def is_plain(plan: Plan) -> bool:
+    """Do windows follow from numbers, and not from a table?"""
+    return not any(axis.starts for axis in plan.axes)
+
+
+def is_small(plan: Plan, back: bool) -> bool:
+    """Are windows small enough to be written out? Going back all phases of a stride are, and no dilation."""
+    if math.prod(axis.window for axis in plan.axes) > _MOST_CELLS:
+        return False
+    phases = math.prod(axis.stride for axis in plan.axes)
+    return not back or (phases <= _MOST_PHASES and all(axis.dilation == 1 for axis in plan.axes))
+
+
+def quotients(plan: Plan) -> tuple[int, int, int]:
+    """Cells an axis by the stride: a program that goes back owns all cells of some quotients."""
+    d, h, w = (-(-axis.size // axis.stride) for axis in plan.axes)
+    return d, h, w
+
+
+def tiles(plan: Plan, shape: Shape) -> Tiles:
+    """Tiles of results ``[outer, D, H, W]`` by inner elements: lanes along the latter, or along W where there is one.
+
+    >>> from poolgrad.plan import fold, make
+    >>> from poolgrad.windows import Axis
+    >>> plan = make("mean", "none", "float32", fold((2, 8, 8, 64), 1, (Axis(8, 4, 2, 2), Axis(8, 4, 2, 2))))
+    >>> tiles(plan, (2, 1, 4, 4))[:4]
+    (32, 8, 64, 4)
+    """
+    last = plan.inner > 1
+    rows = math.prod(shape if last else shape[:3])
+    lanes = plan.inner if last else shape[3]
+    lane_block = min(blocks(lanes), 64 if last else 128)
+    row_block = max(LANES // lane_block, 1)
+    programs = -(-rows // row_block) * -(-lanes // lane_block)
+    return Tiles(rows, row_block, lane_block, programs, last, rows + row_block >= 2**31, 4)
