@@ -10,7 +10,7 @@ import triton.language as tl
 
 from poolgrad.kernels import triton_sums as kernels
 from poolgrad.kernels.gpu_tables import Shares, divisors_of, shares, table
-from poolgrad.kernels.gpu_tiles import LANES, blocks, is_plain, is_small, is_wide, quotients, tiles
+from poolgrad.kernels.gpu_tiles import LANES, SLIDE_INNER, SLIDE_ROWS, blocks, is_plain, is_small, is_wide, quotients, tiles
 from poolgrad.plan import BACK, Plan
 from poolgrad.windows import Axis, divisors
 
@@ -83,21 +83,23 @@ def _slide(plan: Plan, given: Shares, x: Any, out: Any) -> None:
     weights = _weights(plan, given, out.device)
     d, h, w = results
     if plan.inner > 1:
-        lane_block = min(LANES, blocks(plan.inner))
-        row_block = max(1, min(LANES // lane_block, blocks(plan.outer)))
-        rows_at_once = 2 if h > 1 else 1
-        steps = 16 if axes[0].window > 1 else 28
-        grid = -(-plan.inner // lane_block) * -(-w // steps) * -(-h // rows_at_once) * d * -(-plan.outer // row_block)
+        march = SLIDE_INNER[axes[0].window > 1]
+        lane_block = min(march.lanes, blocks(plan.inner))
+        row_block = max(1, min(march.lanes // lane_block, blocks(plan.outer)))
+        rows_at_once = min(march.rows, h)
+        strips = -(-w // march.steps) * -(-h // rows_at_once) * d
+        grid = -(-plan.inner // lane_block) * strips * -(-plan.outer // row_block)
         kernels.slide_inner[(grid,)](
             x, out, *weights, given.numbers, plan.outer, *results, *sources, plan.inner, *common,
-            rows_at_once, steps, row_block, lane_block, _SUMS[x.dtype], num_warps=2, **_NO_FUSION,
+            rows_at_once, march.steps, row_block, lane_block, _SUMS[x.dtype], num_warps=march.warps, **_NO_FUSION,
         )  # fmt: skip
         return
-    lanes, steps = plan.outer * d * w, min(32, blocks(h))
-    grid = -(-lanes // LANES) * -(-h // steps)
+    march = SLIDE_ROWS[axes[0].window > 1]
+    lanes = plan.outer * d * w
+    grid = -(-lanes // march.lanes) * -(-h // march.steps)
     kernels.slide_rows[(grid,)](
         x, out, *weights, given.numbers, lanes, *results, *sources, *common,
-        steps, LANES, _SUMS[x.dtype], num_warps=4, **_NO_FUSION,
+        march.steps, march.lanes, _SUMS[x.dtype], num_warps=march.warps, **_NO_FUSION,
     )  # fmt: skip
 
 

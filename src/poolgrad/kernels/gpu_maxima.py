@@ -12,7 +12,7 @@ import triton.language as tl
 
 from poolgrad.kernels import triton_maxima as kernels
 from poolgrad.kernels.gpu_tables import box, origins_of, skips_of, table, whole_of
-from poolgrad.kernels.gpu_tiles import LANES, blocks, is_plain, is_small, is_wide, quotients, tiles
+from poolgrad.kernels.gpu_tiles import LANES, ROUTE, is_plain, is_small, is_wide, quotients, tiles
 from poolgrad.plan import Plan
 
 _COMPARED = {
@@ -168,11 +168,11 @@ def _march(plan: Plan, grad: Any, places: Any, out: Any) -> None:
     d, h, w = (axis.size for axis in plan.axes)
     last = plan.inner > 1
     lanes, length = (plan.outer * d * h * plan.inner, w) if last else (plan.outer * d * w, h)
-    steps = min(32, blocks(length))
-    kernels.route_march[(-(-lanes // LANES) * -(-length // steps),)](
+    march = ROUTE[last, plan.axes[0].window > 1]
+    kernels.route_march[(-(-lanes // march.lanes) * -(-length // march.steps),)](
         grad, places, out, lanes, *_sizes(plan), plan.inner,
-        *(axis.window for axis in plan.axes), *(axis.pad for axis in plan.axes), last, steps, LANES,
-        _COMPARED[grad.dtype], num_warps=4, **_NO_FUSION,
+        *(axis.window for axis in plan.axes), *(axis.pad for axis in plan.axes), last, march.steps, march.lanes,
+        _COMPARED[grad.dtype], num_warps=march.warps, **_NO_FUSION,
     )  # fmt: skip
 
 

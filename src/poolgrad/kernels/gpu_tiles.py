@@ -14,6 +14,26 @@ _MOST_CELLS = 64  # of windows that are written out
 _MOST_PHASES = 8
 
 
+class March(NamedTuple):
+    """A kernel that goes along an axis: elements side by side, cells that it goes on, rows of results at once."""
+
+    lanes: int
+    steps: int
+    warps: int
+    rows: int = 1
+
+
+SLIDE_INNER = {False: March(512, 28, 2, 2), True: March(512, 16, 2, 2)}
+"""Sums at stride 1 whose lanes are inner elements, without and with windows along D."""
+SLIDE_ROWS = {False: March(512, 32, 4), True: March(512, 32, 4)}
+"""The same where inner is 1."""
+ROUTE = {(True, False): March(256, 28, 4), (True, True): March(256, 28, 4),
+         (False, False): March(256, 28, 4), (False, True): March(256, 28, 4)}  # fmt: skip
+"""Maxima at stride 1: with lanes along inner elements or not, with windows along D or not."""
+TILE = {True: (64, 4), False: (128, 4)}
+"""Lanes along inner elements or W at most, and warps."""
+
+
 class Tiles(NamedTuple):
     """Rows and lanes of a program, and how many programs there are."""
 
@@ -71,7 +91,8 @@ def tiles(plan: Plan, shape: Shape) -> Tiles:
     last = plan.inner > 1
     rows = math.prod(shape if last else shape[:3])
     lanes = plan.inner if last else shape[3]
-    lane_block = min(blocks(lanes), 64 if last else 128)
+    most, warps = TILE[last]
+    lane_block = min(blocks(lanes), most)
     row_block = max(LANES // lane_block, 1)
     programs = -(-rows // row_block) * -(-lanes // lane_block)
-    return Tiles(rows, row_block, lane_block, programs, last, rows + row_block >= 2**31, 4)
+    return Tiles(rows, row_block, lane_block, programs, last, rows + row_block >= 2**31, warps)

@@ -312,13 +312,14 @@ def route_march(
         for a in tl.static_range(KD):
             for b in tl.static_range(KH):
                 for e in tl.static_range(KW):
-                    at = (e if LAST else b) * KD * KB + a * KB + (b if LAST else e)
-                    selected = places[at] == ((KD - 1 - a) * KH + (KH - 1 - b)) * KW + (KW - 1 - e)
-                    total = accumulated(total, grads[at].to(ACC), selected, out)
+                    place = places[(e if LAST else b) * KD * KB + a * KB + (b if LAST else e)]
+                    term = grads[(e if LAST else b) * KD * KB + a * KB + (b if LAST else e)].to(ACC)
+                    selected = place == ((KD - 1 - a) * KH + (KH - 1 - b)) * KW + (KW - 1 - e)
+                    total = accumulated(total, term, selected, out)
         now = t - (KM - 1)
         fits = (now >= 0) & (begin + now < length)
-        at = out + target + now * target_step
-        tl.store(at, narrowed(total, out), tl.where(fits, live, False))
+        to = out + target + now * target_step
+        tl.store(to, narrowed(total, out), tl.where(fits, live, False))
         grads = grads[KD * KB :]
         places = places[KD * KB :]
 

@@ -326,11 +326,12 @@ def slide_inner(
                 total = total + ring[k * HR + r]
             h = h0 + r
             fits = (w >= begin) & (w < W) & (h < H)
+            scale = factor
             if WEIGHS and not SPREAD:
                 divisor = tl.load(by_d + d) * tl.load(by_h + h, fits, other=1.0) * tl.load(by_w + w, fits, other=1.0)
-                factor = (1.0 / divisor).to(ACC)
-            at = result + ((d * H + h).to(tl.int64) * W + w) * cell_step
-            tl.store(at, narrowed((total + 0.0) * factor, out), tl.where(fits, live, False))
+                scale = (1.0 / divisor).to(ACC)
+            to = result + ((d * H + h).to(tl.int64) * W + w) * cell_step
+            tl.store(to, narrowed((total + 0.0) * scale, out), tl.where(fits, live, False))
         ring = ring[HR:]
 
 
@@ -394,7 +395,8 @@ def slide_rows(
             total = total + column
         now = t - (KH - 1)
         fits = (now >= 0) & (begin + now < H)
+        scale = factor
         if WEIGHS and not SPREAD:
-            factor = (1.0 / (divisor * tl.load(by_h + begin + now, fits, other=1.0))).to(ACC)
-        tl.store(result + now * W, narrowed((total + 0.0) * factor, out), tl.where(fits, live, False))
+            scale = (1.0 / (divisor * tl.load(by_h + begin + now, fits, other=1.0))).to(ACC)
+        tl.store(result + now * W, narrowed((total + 0.0) * scale, out), tl.where(fits, live, False))
         ring = ring[KW:]
