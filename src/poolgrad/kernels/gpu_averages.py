@@ -10,7 +10,7 @@ import triton.language as tl
 
 from poolgrad.kernels import triton_sums as kernels
 from poolgrad.kernels.gpu_tables import Shares, divisors_of, shares, table
-from poolgrad.kernels.gpu_tiles import LANES, SLIDE_INNER, SLIDE_ROWS, blocks, is_plain, is_small, is_wide, quotients, tiles
+from poolgrad.kernels.gpu_tiles import LANES, SLIDE_INNER, SLIDE_ROWS, blocks, evens, has_pairs, is_plain, is_small, is_wide, line_sizes, quotients, tiles
 from poolgrad.plan import BACK, Plan
 from poolgrad.windows import Axis, divisors
 
@@ -22,7 +22,7 @@ def run(plan: Plan, x: Any, out: Any) -> None:
     """Fill ``out`` with averages, or with gradients shared over windows."""
     given = shares(plan, out.device)
     back = plan.family in BACK
-    if not is_plain(plan) or not is_small(plan, back) or (back and not (given.are_exact or given.are_same)):
+    if not is_plain(plan) or not is_small(plan, back) or (back and not (given.are_exact or given.weighs != "own")):
         _passes(plan, given, x, out)
     elif _slides(plan, x.dtype):
         _slide(plan, given, x, out)
@@ -30,10 +30,6 @@ def run(plan: Plan, x: Any, out: Any) -> None:
         _spread(plan, given, x, out)
     else:
         _mean(plan, given, x, out)
-
-
-def _sizes(plan: Plan) -> tuple[int, ...]:
-    return (*(axis.size for axis in plan.axes), *(axis.outputs for axis in plan.axes))
 
 
 def _weights(plan: Plan, given: Shares, device: torch.device) -> tuple[Any, Any, Any]:
@@ -47,10 +43,10 @@ def _mean(plan: Plan, given: Shares, x: Any, out: Any) -> None:
     d, h, w = (axis.outputs for axis in plan.axes)
     t = tiles(plan, (plan.outer, d, h, w))
     kernels.mean_tile[(t.programs,)](
-        x, out, *_weights(plan, given, out.device), given.numbers, t.rows, *_sizes(plan), plan.inner,
+        x, out, *_weights(plan, given, out.device), given.numbers, t.rows, *line_sizes(plan), plan.inner,
         *(axis.window for axis in plan.axes), *(axis.stride for axis in plan.axes), *(axis.pad for axis in plan.axes),
-        *(axis.dilation for axis in plan.axes), not given.are_same, t.last, t.row_block, t.lane_block, t.is_wide,
-        _SUMS[x.dtype], x.dtype == torch.float64, num_warps=t.warps, **_NO_FUSION,
+        *(axis.dilation for axis in plan.axes), given.weighs, t.last, has_pairs(plan), t.row_block, t.lane_block, t.is_wide,
+        _SUMS[x.dtype], x.dtype == torch.float64, *evens(plan), num_warps=t.warps, **_NO_FUSION,
     )  # fmt: skip
 
 
@@ -58,10 +54,10 @@ def _spread(plan: Plan, given: Shares, grad: Any, out: Any) -> None:
     cells = quotients(plan)
     t = tiles(plan, (plan.outer, *cells))
     kernels.spread_tile[(t.programs,)](
-        grad, out, *_weights(plan, given, out.device), given.numbers, t.rows, *cells, *_sizes(plan), plan.inner,
+        grad, out, *_weights(plan, given, out.device), given.numbers, t.rows, *cells, *line_sizes(plan), plan.inner,
         *(axis.window for axis in plan.axes), *(axis.stride for axis in plan.axes), *(axis.pad for axis in plan.axes),
-        not given.are_same, t.last, t.row_block, t.lane_block, t.is_wide,
-        _SUMS[grad.dtype], grad.dtype == torch.float64, num_warps=t.warps, **_NO_FUSION,
+        given.weighs, t.last, t.row_block, t.lane_block, t.is_wide,
+        _SUMS[grad.dtype], grad.dtype == torch.float64, *evens(plan), num_warps=t.warps, **_NO_FUSION,
     )  # fmt: skip
 
 
@@ -79,7 +75,7 @@ def _slide(plan: Plan, given: Shares, x: Any, out: Any) -> None:
     results = [pair[0 if back else 1] for pair in sizes]
     sources = [pair[1 if back else 0] for pair in sizes]
     first = [axis.pad - (axis.window - 1) if back else -axis.pad for axis in axes]
-    common = (*(axis.window for axis in axes), *first, back, not given.are_same)
+    common = (*(axis.window for axis in axes), *first, back, given.weighs)
     weights = _weights(plan, given, out.device)
     d, h, w = results
     if plan.inner > 1:

@@ -12,8 +12,9 @@ import triton.language as tl
 
 from poolgrad.kernels import triton_maxima as kernels
 from poolgrad.kernels.gpu_tables import box, origins_of, skips_of, table, whole_of
-from poolgrad.kernels.gpu_tiles import LANES, ROUTE, is_plain, is_small, is_wide, quotients, tiles
+from poolgrad.kernels.gpu_tiles import LANES, ROUTE, evens, has_pairs, is_plain, is_small, is_wide, line_sizes, quotients, tiles
 from poolgrad.plan import Plan
+from poolgrad.windows import Axis
 
 _COMPARED = {
     torch.float16: tl.float32,
@@ -46,10 +47,45 @@ def _inputs(plan: Plan) -> int:
 
 def maximum(plan: Plan, x: Any, out: Any, index: Any) -> None:
     """Fill ``out`` with maxima and ``index`` with where they are; either may be missing."""
-    if is_plain(plan) and is_small(plan, back=False):
-        _tile(plan, x, out, index)
-    else:
+    if not (is_plain(plan) and is_small(plan, back=False)):
         _passes(plan, x, out, index)
+    elif _marches(plan) and plan.selector != "first_max":
+        _best_march(plan, x, out, index)
+    else:
+        _tile(plan, x, out, index)
+
+
+def _marches(plan: Plan) -> bool:
+    """Do windows go on by one cell, and do they share cells along D or H?"""
+    plain = all(axis.stride == 1 and axis.dilation == 1 for axis in plan.axes)
+    return plain and (plan.axes[0].window > 1 or plan.axes[1].window > 1)
+
+
+def _lanes(plan: Plan, sizes: tuple[int, int, int]) -> tuple[bool, int, int]:
+    """Does a plan go along D? How many elements lie side by side then, and how many steps are there?"""
+    d, h, w = sizes
+    deep = plan.axes[0].window > 1
+    return (True, plan.outer * h * w * plan.inner, d) if deep else (False, plan.outer * d * w * plan.inner, h)
+
+
+def _along(plan: Plan, deep: bool) -> tuple[int, ...]:
+    """Sizes, windows and pads of the axis that a kernel goes along and of those beside it."""
+    d, h, w = plan.axes
+    axes = (d, h, w) if deep else (h, Axis(1, 1), w)
+    return (*(axis.size for axis in axes), *(axis.outputs for axis in axes), plan.inner,
+            *(axis.window for axis in axes), *(axis.pad for axis in axes))  # fmt: skip
+
+
+def _best_march(plan: Plan, x: Any, out: Any, index: Any) -> None:
+    d, h, w = (axis.outputs for axis in plan.axes)
+    deep, lanes, length = _lanes(plan, (d, h, w))
+    march, numbers = ROUTE[deep], _along(plan, deep)
+    kernels.best_march[(-(-lanes // march.lanes) * -(-length // march.steps),)](
+        x, x if out is None else out, x if index is None else index, _lowest(x.dtype, x.device), lanes,
+        *numbers[:7], plan.axes[0].size, *plan.index_map[:3], *numbers[7:], *_rules(plan),
+        index is not None, plan.numbering == "position", out is not None,
+        deep, march.steps, march.lanes, _COMPARED[x.dtype], num_warps=march.warps, **_NO_FUSION,
+    )  # fmt: skip
 
 
 def _rules(plan: Plan) -> tuple[bool, bool, bool]:
@@ -62,10 +98,10 @@ def _tile(plan: Plan, x: Any, out: Any, index: Any) -> None:
     t = tiles(plan, (plan.outer, d, h, w))
     kernels.best_tile[(t.programs,)](
         x, x if out is None else out, x if index is None else index, _lowest(x.dtype, x.device),
-        t.rows, *_sizes(plan), plan.inner, *plan.index_map[:3],
+        t.rows, *line_sizes(plan), plan.inner, *plan.index_map[:3],
         *(axis.window for axis in plan.axes), *(axis.stride for axis in plan.axes), *(axis.pad for axis in plan.axes),
         *(axis.dilation for axis in plan.axes), *_rules(plan), index is not None, plan.numbering == "position",
-        out is not None, t.last, t.row_block, t.lane_block, t.is_wide, _COMPARED[x.dtype],
+        out is not None, t.last, has_pairs(plan), t.row_block, t.lane_block, t.is_wide, _COMPARED[x.dtype], *evens(plan),
         num_warps=t.warps, **_NO_FUSION,
     )  # fmt: skip
 
@@ -144,7 +180,7 @@ def route(plan: Plan, arrays: dict[str, Any], out: Any) -> None:
     if how != "place":
         _route_any(plan, how, grad, grad, arrays["input"], by, out)
     elif is_plain(plan) and is_small(plan, back=True) and by.dtype == torch.uint8 and not plan.last_axis_slowest:
-        if all(axis.stride == 1 for axis in plan.axes) and math.prod(axis.window for axis in plan.axes) > 2:
+        if _marches(plan):
             _march(plan, grad, by, out)
         else:
             _route(plan, grad, by, out)
@@ -158,21 +194,19 @@ def _route(plan: Plan, grad: Any, places: Any, out: Any) -> None:
     cells = quotients(plan)
     t = tiles(plan, (plan.outer, *cells))
     kernels.route_tile[(t.programs,)](
-        grad, places, out, t.rows, *cells, *_sizes(plan), plan.inner,
+        grad, places, out, t.rows, *cells, *line_sizes(plan), plan.inner,
         *(axis.window for axis in plan.axes), *(axis.stride for axis in plan.axes), *(axis.pad for axis in plan.axes),
-        t.last, t.row_block, t.lane_block, t.is_wide, _COMPARED[grad.dtype], num_warps=t.warps, **_NO_FUSION,
+        t.last, t.row_block, t.lane_block, t.is_wide, _COMPARED[grad.dtype], *evens(plan), num_warps=t.warps, **_NO_FUSION,
     )  # fmt: skip
 
 
 def _march(plan: Plan, grad: Any, places: Any, out: Any) -> None:
     d, h, w = (axis.size for axis in plan.axes)
-    last = plan.inner > 1
-    lanes, length = (plan.outer * d * h * plan.inner, w) if last else (plan.outer * d * w, h)
-    march = ROUTE[last, plan.axes[0].window > 1]
+    deep, lanes, length = _lanes(plan, (d, h, w))
+    march = ROUTE[deep]
     kernels.route_march[(-(-lanes // march.lanes) * -(-length // march.steps),)](
-        grad, places, out, lanes, *_sizes(plan), plan.inner,
-        *(axis.window for axis in plan.axes), *(axis.pad for axis in plan.axes), last, march.steps, march.lanes,
-        _COMPARED[grad.dtype], num_warps=march.warps, **_NO_FUSION,
+        grad, places, out, lanes, *_along(plan, deep), deep, march.steps, march.lanes, _COMPARED[grad.dtype],
+        num_warps=march.warps, **_NO_FUSION,
     )  # fmt: skip
 
 

@@ -76,8 +76,8 @@ class Shares(NamedTuple):
     """
 
     parts: tuple[torch.Tensor, torch.Tensor, torch.Tensor] | None
-    numbers: torch.Tensor  # the factor at the end, high and low; the weight of every window; the common part
-    are_same: bool
+    numbers: torch.Tensor  # the factor at the end, high and low; the weight of every window; the common part and its reciprocal
+    weighs: str  # "own" weights or divisors of windows, the "same" for all, or "none" before the end
     are_exact: bool
 
 
@@ -107,10 +107,13 @@ def shares(plan: Plan, device: torch.device) -> Shares:
     else:
         factor = _reciprocal(part)
         weight = part / volume
+        if are_same and are_exact and plan.dtype == "float32":  # in doubles a power of two changes no bit
+            factor, weight = _reciprocal(float(volume)), 1.0
         if are_exact and not are_same:
             scale = part / plan.common_count
             exact = [count / numbers for count, numbers in zip(common, by_axis, strict=True)]
             d, h, w = (_moved(values, torch.float64, device) for values in (exact[0] * scale, *exact[1:]))
             parts = d, h, w
-    numbers = _moved(np.array([*factor, weight, part]), torch.float64, device)
-    return Shares(parts, numbers, are_same, are_exact)
+    numbers = _moved(np.array([*factor, weight, part, *_reciprocal(part)]), torch.float64, device)
+    weighs = "own" if not are_same else "none" if weight == 1.0 else "same"
+    return Shares(parts, numbers, weighs, are_exact)

@@ -27,9 +27,8 @@ SLIDE_INNER = {False: March(512, 28, 2, 2), True: March(512, 16, 2, 2)}
 """Sums at stride 1 whose lanes are inner elements, without and with windows along D."""
 SLIDE_ROWS = {False: March(512, 32, 4), True: March(512, 32, 4)}
 """The same where inner is 1."""
-ROUTE = {(True, False): March(256, 28, 4), (True, True): March(256, 28, 4),
-         (False, False): March(256, 28, 4), (False, True): March(256, 28, 4)}  # fmt: skip
-"""Maxima at stride 1: with lanes along inner elements or not, with windows along D or not."""
+ROUTE = {False: March(256, 32, 2), True: March(256, 32, 2)}
+"""Maxima at stride 1 that go along H, or along D."""
 TILE = {True: (64, 4), False: (128, 4)}
 """Lanes along inner elements or W at most, and warps."""
 
@@ -71,6 +70,31 @@ def is_small(plan: Plan, back: bool) -> bool:
         return False
     phases = math.prod(axis.stride for axis in plan.axes)
     return not back or (phases <= _MOST_PHASES and all(axis.dilation == 1 for axis in plan.axes))
+
+
+def has_pairs(plan: Plan) -> bool:
+    """Do windows go on by two cells along lanes, so that these are better loaded two by two?"""
+    last = plan.axes[2]
+    return plan.inner == 1 and last.stride == 2 and last.dilation == 1 and last.window <= 8
+
+
+def evens(plan: Plan) -> tuple[int, int]:
+    """Powers of two, at most 16, that divide the cells and the outputs along W.
+
+    >>> from poolgrad.plan import fold, make
+    >>> from poolgrad.windows import Axis
+    >>> evens(make("mean", "none", "float32", fold((2, 56, 3), 1, (Axis(56, 27, 3, 2),))))
+    (8, 1)
+    """
+    last = plan.axes[2]
+    return math.gcd(last.size, 16), math.gcd(last.outputs, 16)
+
+
+def line_sizes(plan: Plan) -> tuple[int, ...]:
+    """Sizes of both sides, those along W divided by the powers of two that do."""
+    (d, h, w), (od, oh, ow) = ([axis.size for axis in plan.axes], [axis.outputs for axis in plan.axes])
+    even, other = evens(plan)
+    return d, h, w // even, od, oh, ow // other
 
 
 def quotients(plan: Plan) -> tuple[int, int, int]:

@@ -6,7 +6,7 @@ import triton
 import triton.language as tl
 
 from poolgrad.kernels.triton_sums import store_phases
-from poolgrad.kernels.triton_tiles import flat, inside, narrowed, rounded, tile
+from poolgrad.kernels.triton_tiles import first_lane, flat, inside, narrowed, pairs, rounded, row_live, tile
 
 _SIZES = ["rows", "total", "D", "H", "OD", "OH"]
 
@@ -48,9 +48,15 @@ def best_tile(
     GD: tl.constexpr, GH: tl.constexpr, GW: tl.constexpr,
     NAN_WINS: tl.constexpr, FLOOR: tl.constexpr, INFINITE: tl.constexpr,
     INDEX: tl.constexpr, POSITION: tl.constexpr, WRITES: tl.constexpr,
-    LAST: tl.constexpr, RB: tl.constexpr, LB: tl.constexpr, WIDE: tl.constexpr, COMPARED: tl.constexpr,
+    LAST: tl.constexpr, PAIRS: tl.constexpr, RB: tl.constexpr, LB: tl.constexpr, WIDE: tl.constexpr,
+    COMPARED: tl.constexpr, WE: tl.constexpr, OE: tl.constexpr,
 ):  # fmt: skip
-    """The largest of each window of a tile, and where it is: its place in the window or its position in the input."""
+    """The largest of each window of a tile, and where it is: its place in the window or its position in the input.
+
+    W and OW come divided by the powers of two WE and OE: so the compiler knows what lines are multiples of.
+    """
+    W = W * WE
+    OW = OW * OE
     n, od, oh, ow, c, live = tile(rows, OD, OH, OW, inner, LAST, RB, LB, WIDE)
     d = od * SD - PD
     h = oh * SH - PH
@@ -72,14 +78,27 @@ def best_tile(
         in_d = live & inside(d + a * GD, D)
         for b in tl.static_range(KH):
             in_h = in_d & inside(h + b * GH, H)
-            for e in tl.static_range(KW):
-                at = base + (a * GD * plane_step + b * GH * line_step + e * GW * inner)
-                ok = in_h & inside(w + e * GW, W)
-                value = tl.load(at, ok, other=float("-inf"))
-                better = ok & exceeds(value.to(COMPARED), best.to(COMPARED), NAN_WINS)
-                best = tl.where(better, value, best)
-                if INDEX:
-                    number = tl.where(better, (a * KH + b) * KW + e, number)
+            if PAIRS:
+                row = x + ((n * D + d + a * GD) * H + h + b * GH) * W
+                for q in tl.static_range((KW - 1 - PW) // 2 + (PW + 1) // 2 + 1):
+                    some = (row_live(rows, RB, OW, LB, WIDE) & inside(d + a * GD, D)) & inside(h + b * GH, H)
+                    both = pairs(row, 2 * (first_lane(OW, LB) + q - (PW + 1) // 2), some, W, float("-inf"), RB, LB)
+                    for k in tl.static_range(2):
+                        if (2 * (q - (PW + 1) // 2) + k + PW >= 0) and (2 * (q - (PW + 1) // 2) + k + PW < KW):
+                            better = exceeds(both[k].to(COMPARED), best.to(COMPARED), NAN_WINS)
+                            best = tl.where(better, both[k], best)
+                            if INDEX:
+                                place = (a * KH + b) * KW + 2 * (q - (PW + 1) // 2) + k + PW
+                                number = tl.where(better, place, number)
+            else:
+                for e in tl.static_range(KW):
+                    at = base + (a * GD * plane_step + b * GH * line_step + e * GW * inner)
+                    ok = in_h & inside(w + e * GW, W)
+                    value = tl.load(at, ok, other=float("-inf"))
+                    better = exceeds(value.to(COMPARED), best.to(COMPARED), NAN_WINS)
+                    best = tl.where(better, value, best)
+                    if INDEX:
+                        number = tl.where(better, (a * KH + b) * KW + e, number)
     to = (((n * OD + od) * OH + oh) * OW + ow) * inner + c
     if WRITES:
         whole = live & (d >= 0) & (h >= 0) & (w >= 0)
@@ -209,11 +228,14 @@ def route_tile(
     SD: tl.constexpr, SH: tl.constexpr, SW: tl.constexpr,
     PD: tl.constexpr, PH: tl.constexpr, PW: tl.constexpr,
     LAST: tl.constexpr, RB: tl.constexpr, LB: tl.constexpr, WIDE: tl.constexpr, ACC: tl.constexpr,
+    WE: tl.constexpr, OE: tl.constexpr,
 ):  # fmt: skip
     """Gradients go to the places that are named: a program owns all phases of the cells of its tile, as `spread_tile`.
 
     Places have one byte, and 255 is none.
     """
+    W = W * WE
+    OW = OW * OE
     n, dq, hq, wq, c, live = tile(rows, QD, QH, QW, inner, LAST, RB, LB, WIDE)
     line_step = tl.full((), 1, tl.int64) * OW * inner
     plane_step = line_step * OH
@@ -242,86 +264,156 @@ def route_tile(
                                 ) * KW + (f % SW + PW) % SW + ((KW + SW - 1) // SW - 1 - e) * SW  # fmt: skip
                                 total = accumulated(total, term, place == number, out)
         results = results + (narrowed(total, out),)
-    store_phases(results, out, n, dq, hq, wq, c, live, rows, D, H, W, inner, SD, SH, SW, LAST, RB, LB)
+    store_phases(results, out, n, dq, hq, wq, c, live, rows, D, H, W, inner, SD, SH, SW, LAST, RB, LB, WIDE)
 
 
-@triton.jit(do_not_specialize=["lanes", "D", "H", "W", "OD", "OH", "OW"])
-def route_march(
-    grad, index, out, lanes, D, H, W, OD, OH, OW, inner,
-    KD: tl.constexpr, KH: tl.constexpr, KW: tl.constexpr,
-    PD: tl.constexpr, PH: tl.constexpr, PW: tl.constexpr,
-    LAST: tl.constexpr, STEPS: tl.constexpr, LB: tl.constexpr, ACC: tl.constexpr,
-):  # fmt: skip
-    """The same at stride 1: lanes are all (n, d, h, c) and go along W, or all (n, d, w) and go along H, where inner is
-    1. What windows selected and their gradients are kept for the next steps."""
-    KM: tl.constexpr = KW if LAST else KH
-    KB: tl.constexpr = KH if LAST else KW
-    FD: tl.constexpr = PD - (KD - 1)
-    FM: tl.constexpr = (PW if LAST else PH) - (KM - 1)
-    FB: tl.constexpr = (PH if LAST else PW) - (KB - 1)
-    length = W if LAST else H
-    limit = OW if LAST else OH
+@triton.jit
+def marching(H, W, inner, DEEP: tl.constexpr, LB: tl.constexpr, lanes, length, STEPS: tl.constexpr):
+    """The lanes [n, h, w, c] of a program that goes along D (`DEEP`), or [n, w, c] along H, and where it begins."""
     segments = tl.cdiv(length, STEPS)
     begin = tl.program_id(0) % segments * STEPS
     lane = (tl.program_id(0) // segments).to(tl.int64) * LB + tl.arange(0, LB)
-    live = lane < lanes
-    if LAST:
-        c = lane % inner
-        row = lane // inner
-        other = (row % H).to(tl.int32)
+    c = lane % inner
+    row = lane // inner
+    w = (row % W).to(tl.int32)
+    row = row // W
+    h = tl.zeros((LB,), tl.int32)
+    if DEEP:
+        h = (row % H).to(tl.int32)
         row = row // H
-        d = (row % D).to(tl.int32)
-        n = row // D
-        source = (((n * OD + d) * OH + other) * OW + begin) * inner + c
-        target = (((n * D + d) * H + other) * W + begin) * inner + c
-        others = OH
-        step = tl.full((), 1, tl.int64) * inner
-        target_step = step
-        other_step = step * OW
-    else:
-        other = (lane % W).to(tl.int32)
-        row = lane // W
-        d = (row % D).to(tl.int32)
-        n = row // D
-        source = ((n * OD + d) * OH + begin) * OW + other
-        target = ((n * D + d) * H + begin) * W + other
-        others = OW
-        step = tl.full((), 1, tl.int64) * OW
-        target_step = tl.full((), 1, tl.int64) * W
-        other_step = tl.full((), 1, tl.int64)
-    plane_step = tl.full((), 1, tl.int64) * OH * OW * inner
+    return row, h, w, c, begin, lane < lanes
+
+
+@triton.jit(do_not_specialize=["lanes", "M", "H", "W", "OM", "OH", "OW"])
+def route_march(
+    grad, index, out, lanes, M, H, W, OM, OH, OW, inner,
+    KM: tl.constexpr, KH: tl.constexpr, KW: tl.constexpr,
+    PM: tl.constexpr, PH: tl.constexpr, PW: tl.constexpr,
+    DEEP: tl.constexpr, STEPS: tl.constexpr, LB: tl.constexpr, ACC: tl.constexpr,
+):  # fmt: skip
+    """The same at stride 1, along the axis that is slowest in the order of windows: a step takes what the windows at
+    one place of it selected, for all results that these reach, whose sums wait in registers."""
+    n, h, w, c, begin, live = marching(H, W, inner, DEEP, LB, lanes, M, STEPS)
+    cell_step = tl.full((), 1, tl.int64) * inner
+    line_step = cell_step * OW
+    step = line_step * OH if DEEP else line_step
+    to_step = cell_step * W * H if DEEP else cell_step * W
+    FM: tl.constexpr = PM - (KM - 1)
+    FH: tl.constexpr = PH - (KH - 1)
+    FW: tl.constexpr = PW - (KW - 1)
+    source = (n * OM + (begin + FM)) * step + w * cell_step + c
+    target = (n * M + begin) * to_step + w * cell_step + c
+    if DEEP:
+        source += (h + FH) * line_step
+        target += h * (cell_step * W)
     oks = ()
-    for a in tl.static_range(KD):
-        for b in tl.static_range(KB):
-            oks = oks + (live & inside(d + (a + FD), OD) & inside(other + (b + FB), others),)
-    grads = (tl.zeros((LB,), grad.dtype.element_ty),) * ((KM - 1) * KD * KB)
-    places = (tl.full((LB,), 255, tl.uint8),) * ((KM - 1) * KD * KB)
+    for b in tl.static_range(KH):
+        for e in tl.static_range(KW):
+            ok = live & inside(w + (e + FW), OW)
+            if DEEP:
+                ok = ok & inside(h + (b + FH), OH)
+            oks = oks + (ok,)
+    sums = (tl.zeros((LB,), ACC),) * (KM - 1)
     for t in range(0, STEPS + KM - 1):
-        in_m = inside(begin + t + FM, limit)
-        new_grads = ()
-        new_places = ()
-        for a in tl.static_range(KD):
-            for b in tl.static_range(KB):
-                ok = tl.where(in_m, oks[a * KB + b], False)
-                at = source + (t + FM) * step + (b + FB) * other_step + (a + FD) * plane_step
-                new_places = new_places + (tl.load(index + at, ok, other=255),)
-                new_grads = new_grads + (tl.load(grad + at, ok, other=0),)
-        grads = grads + new_grads
-        places = places + new_places
-        total = tl.zeros((LB,), ACC)
-        for a in tl.static_range(KD):
-            for b in tl.static_range(KH):
-                for e in tl.static_range(KW):
-                    place = places[(e if LAST else b) * KD * KB + a * KB + (b if LAST else e)]
-                    term = grads[(e if LAST else b) * KD * KB + a * KB + (b if LAST else e)].to(ACC)
-                    selected = place == ((KD - 1 - a) * KH + (KH - 1 - b)) * KW + (KW - 1 - e)
-                    total = accumulated(total, term, selected, out)
+        is_there = inside(begin + t + FM, OM)
+        sums = sums + (tl.zeros((LB,), ACC),)
+        for b in tl.static_range(KH):
+            for e in tl.static_range(KW):
+                ok = tl.where(is_there, oks[b * KW + e], False)
+                at = source + (b * line_step + (e + FW) * cell_step)
+                place = tl.load(index + at, ok, other=255)
+                term = tl.load(grad + at, ok, other=0).to(ACC)
+                moved = ()
+                for k in tl.static_range(KM):
+                    selected = place == (k * KH + (KH - 1 - b)) * KW + (KW - 1 - e)
+                    moved = moved + (accumulated(sums[k], term, selected, out),)
+                sums = moved
         now = t - (KM - 1)
-        fits = (now >= 0) & (begin + now < length)
-        to = out + target + now * target_step
-        tl.store(to, narrowed(total, out), tl.where(fits, live, False))
-        grads = grads[KD * KB :]
-        places = places[KD * KB :]
+        fits = (now >= 0) & (begin + now < M)
+        to = out + target + now * to_step
+        tl.store(to, narrowed(sums[0], out), tl.where(fits, live, False))
+        sums = sums[1:]
+        source += step
+
+
+@triton.jit(do_not_specialize=["lanes", "M", "H", "W", "OM", "OH", "OW"])
+def best_march(
+    x, out, index, lowest, lanes, M, H, W, OM, OH, OW, inner, above, outer_step, cell_step_, inner_step,
+    KM: tl.constexpr, KH: tl.constexpr, KW: tl.constexpr,
+    PM: tl.constexpr, PH: tl.constexpr, PW: tl.constexpr,
+    NAN_WINS: tl.constexpr, FLOOR: tl.constexpr, INFINITE: tl.constexpr,
+    INDEX: tl.constexpr, POSITION: tl.constexpr, WRITES: tl.constexpr,
+    DEEP: tl.constexpr, STEPS: tl.constexpr, LB: tl.constexpr, COMPARED: tl.constexpr,
+):  # fmt: skip
+    """The largest of each window at stride 1, along D or H: that of a plane or row of a window is found once, and kept
+    for all windows that have it. A NaN in first place cannot stay here."""
+    n, h, w, c, begin, live = marching(OH, OW, inner, DEEP, LB, lanes, OM, STEPS)
+    cell_step = tl.full((), 1, tl.int64) * inner
+    line_step = cell_step * W
+    step = line_step * H if DEEP else line_step
+    to_step = cell_step * OW * OH if DEEP else cell_step * OW
+    source = (n * M + (begin - PM)) * step + w * cell_step + c
+    target = (n * OM + begin) * to_step + w * cell_step + c
+    if DEEP:
+        source += (h - PH) * line_step
+        target += h * (cell_step * OW)
+    oks = ()
+    for b in tl.static_range(KH):
+        for e in tl.static_range(KW):
+            ok = live & inside(w + (e - PW), W)
+            if DEEP:
+                ok = ok & inside(h + (b - PH), H)
+            oks = oks + (ok,)
+    lowest_of_all = tl.full((LB,), float("-inf"), x.dtype.element_ty)
+    first = tl.maximum(PW - w, 0) + (tl.maximum(PH - h, 0) * KW if DEEP else 0)
+    values = (lowest_of_all,) * (KM - 1)
+    numbers = (tl.zeros((LB,), tl.int32),) * (KM - 1)
+    for t in range(0, STEPS + KM - 1):
+        is_there = inside(begin + t - PM, M)
+        value = lowest_of_all
+        number = tl.zeros((LB,), tl.int32)
+        for b in tl.static_range(KH):
+            for e in tl.static_range(KW):
+                at = source + (b * line_step + (e - PW) * cell_step)
+                new = tl.load(x + at, tl.where(is_there, oks[b * KW + e], False), other=float("-inf"))
+                better = exceeds(new.to(COMPARED), value.to(COMPARED), NAN_WINS)
+                value = tl.where(better, new, value)
+                if INDEX:
+                    number = tl.where(better, b * KW + e, number)
+        values = values + (value,)
+        numbers = numbers + (number,)
+        m = begin + t - (KM - 1)
+        best = lowest_of_all
+        where = first + tl.maximum(PM - m, 0) * (KH * KW)
+        for k in tl.static_range(KM):
+            better = exceeds(values[k].to(COMPARED), best.to(COMPARED), NAN_WINS)
+            best = tl.where(better, values[k], best)
+            if INDEX:
+                where = tl.where(better, numbers[k] + k * KH * KW, where)
+        fits = tl.where((m >= begin) & (m < OM), live, False)
+        to = target + (t - (KM - 1)) * to_step
+        if WRITES:
+            whole = fits & inside(w - PW, W - (KW - 1)) & tl.where(inside(m - PM, M - (KM - 1)), live, False)
+            if DEEP:
+                whole = whole & inside(h - PH, H - (KH - 1))
+            tl.store(out + to, floored(best, whole, tl.load(lowest), FLOOR, INFINITE, COMPARED), fits)
+        if INDEX:
+            if POSITION:
+                rest = where // KW
+                line = m - PM + rest // KH
+                if DEEP:
+                    line = line * H + (h - PH + rest % KH)
+                else:
+                    line = (n % above).to(tl.int32) * M + line
+                cell = line.to(tl.int64) * W + (w - PW + where % KW)
+                outer = n if DEEP else n // above
+                where_to = outer * outer_step + cell * cell_step_ + c * inner_step
+                tl.store(index + to, where_to.to(index.dtype.element_ty), fits)
+            else:
+                tl.store(index + to, where.to(index.dtype.element_ty), fits)
+        values = values[1:]
+        numbers = numbers[1:]
+        source += step
 
 
 @triton.jit(do_not_specialize=_SIZES)

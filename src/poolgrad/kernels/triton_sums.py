@@ -10,7 +10,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from poolgrad.kernels.triton_tiles import inside, narrowed, tile
+from poolgrad.kernels.triton_tiles import first_lane, inside, narrowed, pairs, row_live, tile
 
 _SIZES = ["rows", "D", "H", "OD", "OH"]
 
@@ -129,7 +129,7 @@ def axis_sum(
         factor, factor_low = reciprocal(divisor * tl.load(after + last_at, live, other=1.0), ACC, PAIR)
         high = scaled(high, low, factor, factor_low, PAIR)
     elif ENDS:
-        high = scaled(high, low, tl.load(numbers).to(ACC), tl.load(numbers + 1).to(ACC), PAIR)
+        high = scaled(high, low, tl.load(numbers + 4).to(ACC), tl.load(numbers + 5).to(ACC), PAIR)
     tl.store(out + i, narrowed(high, out), live)
     if PAIR and not (DIVIDES or ENDS):
         tl.store(out_low + i, low, live)
@@ -142,10 +142,13 @@ def mean_tile(
     SD: tl.constexpr, SH: tl.constexpr, SW: tl.constexpr,
     PD: tl.constexpr, PH: tl.constexpr, PW: tl.constexpr,
     GD: tl.constexpr, GH: tl.constexpr, GW: tl.constexpr,
-    WEIGHS: tl.constexpr, LAST: tl.constexpr, RB: tl.constexpr, LB: tl.constexpr, WIDE: tl.constexpr,
-    ACC: tl.constexpr, PAIR: tl.constexpr,
+    WEIGHS: tl.constexpr, LAST: tl.constexpr, PAIRS: tl.constexpr, RB: tl.constexpr, LB: tl.constexpr,
+    WIDE: tl.constexpr, ACC: tl.constexpr, PAIR: tl.constexpr, WE: tl.constexpr, OE: tl.constexpr,
 ):  # fmt: skip
-    """The averages of a tile of windows."""
+    """The averages of a tile of windows. W and OW come divided by the powers of two WE and OE: so the compiler knows
+    what lines are multiples of."""
+    W = W * WE
+    OW = OW * OE
     n, od, oh, ow, c, live = tile(rows, OD, OH, OW, inner, LAST, RB, LB, WIDE)
     d = od * SD - PD
     h = oh * SH - PH
@@ -155,21 +158,41 @@ def mean_tile(
     base = x + (((n * D + d) * H + h) * W + w) * inner + c
     total = tl.zeros((RB, LB), ACC)
     total_low = total
-    for e in tl.static_range(KW):
-        in_w = live & inside(w + e * GW, W)
-        column = tl.zeros((RB, LB), ACC)
-        column_low = column
-        for b in tl.static_range(KH):
-            in_h = in_w & inside(h + b * GH, H)
-            line = tl.zeros((RB, LB), ACC)
-            line_low = line
-            for a in tl.static_range(KD):
-                at = base + (a * GD * plane_step + b * GH * line_step + e * GW * inner)
-                term = tl.load(at, in_h & inside(d + a * GD, D), other=0).to(ACC)
-                line, line_low = plus(line, line_low, term, 0.0 * line_low, PAIR)
-            column, column_low = plus(column, column_low, line, line_low, PAIR)
-        total, total_low = plus(total, total_low, column, column_low, PAIR)
-    if WEIGHS:
+    if PAIRS:
+        rows_live = row_live(rows, RB, OW, LB, WIDE)
+        for q in tl.static_range((KW - 1 - PW) // 2 + (PW + 1) // 2 + 1):
+            columns = (tl.zeros((RB, LB), ACC),) * 4
+            for b in tl.static_range(KH):
+                lines = (tl.zeros((RB, LB), ACC),) * 4
+                for a in tl.static_range(KD):
+                    row = x + ((n * D + d + a * GD) * H + h + b * GH) * W
+                    some = rows_live & inside(d + a * GD, D) & inside(h + b * GH, H)
+                    both = pairs(row, 2 * (first_lane(OW, LB) + q - (PW + 1) // 2), some, W, 0, RB, LB)
+                    even, even_low = plus(lines[0], lines[1], both[0].to(ACC), 0.0 * lines[1], PAIR)
+                    odd, odd_low = plus(lines[2], lines[3], both[1].to(ACC), 0.0 * lines[3], PAIR)
+                    lines = (even, even_low, odd, odd_low)
+                even, even_low = plus(columns[0], columns[1], lines[0], lines[1], PAIR)
+                odd, odd_low = plus(columns[2], columns[3], lines[2], lines[3], PAIR)
+                columns = (even, even_low, odd, odd_low)
+            for k in tl.static_range(2):
+                if (2 * (q - (PW + 1) // 2) + k + PW >= 0) and (2 * (q - (PW + 1) // 2) + k + PW < KW):
+                    total, total_low = plus(total, total_low, columns[2 * k], columns[2 * k + 1], PAIR)
+    else:
+        for e in tl.static_range(KW):
+            in_w = live & inside(w + e * GW, W)
+            column = tl.zeros((RB, LB), ACC)
+            column_low = column
+            for b in tl.static_range(KH):
+                in_h = in_w & inside(h + b * GH, H)
+                line = tl.zeros((RB, LB), ACC)
+                line_low = line
+                for a in tl.static_range(KD):
+                    at = base + (a * GD * plane_step + b * GH * line_step + e * GW * inner)
+                    term = tl.load(at, in_h & inside(d + a * GD, D), other=0).to(ACC)
+                    line, line_low = plus(line, line_low, term, 0.0 * line_low, PAIR)
+                column, column_low = plus(column, column_low, line, line_low, PAIR)
+            total, total_low = plus(total, total_low, column, column_low, PAIR)
+    if WEIGHS == "own":
         divisor = tl.load(divisors_d + od, live, other=1.0) * tl.load(divisors_h + oh, live, other=1.0)
         factor, factor_low = reciprocal(divisor * tl.load(divisors_w + ow, live, other=1.0), ACC, PAIR)
     else:
@@ -187,9 +210,11 @@ def spread_tile(
     SD: tl.constexpr, SH: tl.constexpr, SW: tl.constexpr,
     PD: tl.constexpr, PH: tl.constexpr, PW: tl.constexpr,
     WEIGHS: tl.constexpr, LAST: tl.constexpr, RB: tl.constexpr, LB: tl.constexpr, WIDE: tl.constexpr,
-    ACC: tl.constexpr, PAIR: tl.constexpr,
+    ACC: tl.constexpr, PAIR: tl.constexpr, WE: tl.constexpr, OE: tl.constexpr,
 ):  # fmt: skip
     """Gradients shared over windows: a program owns S cells an axis for each place of its tile, all phases of them."""
+    W = W * WE
+    OW = OW * OE
     n, dq, hq, wq, c, live = tile(rows, QD, QH, QW, inner, LAST, RB, LB, WIDE)
     line_step = tl.full((), 1, tl.int64) * OW * inner
     plane_step = line_step * OH
@@ -219,24 +244,27 @@ def spread_tile(
                                 ok = in_h & inside(dq + far_d, OD)
                                 at = base + (far_d * plane_step + far_h * line_step + far_w * inner)
                                 term = tl.load(at, ok, other=0).to(ACC)
-                                if WEIGHS:
+                                if WEIGHS == "own":
                                     parts = tl.load(parts_d + dq + far_d, ok, other=0.0)
                                     parts = parts * tl.load(parts_h + hq + far_h, ok, other=0.0)
                                     parts = parts * tl.load(parts_w + wq + far_w, ok, other=0.0)
                                     term, term_low = share(term, parts.to(ACC), PAIR)
-                                else:
+                                elif WEIGHS == "same":
                                     term, term_low = share(term, weight, PAIR)
+                                else:
+                                    term_low = tl.zeros((RB, LB), ACC)
                                 line, line_low = plus(line, line_low, term, term_low, PAIR)
                         column, column_low = plus(column, column_low, line, line_low, PAIR)
                 total, total_low = plus(total, total_low, column, column_low, PAIR)
         results = results + (narrowed(scaled(total, total_low, factor, factor_low, PAIR), out),)
-    store_phases(results, out, n, dq, hq, wq, c, live, rows, D, H, W, inner, SD, SH, SW, LAST, RB, LB)
+    store_phases(results, out, n, dq, hq, wq, c, live, rows, D, H, W, inner, SD, SH, SW, LAST, RB, LB, WIDE)
 
 
 @triton.jit
 def store_phases(
     results, out, n, dq, hq, wq, c, live, rows, D, H, W, inner,
     SD: tl.constexpr, SH: tl.constexpr, SW: tl.constexpr, LAST: tl.constexpr, RB: tl.constexpr, LB: tl.constexpr,
+    WIDE: tl.constexpr,
 ):  # fmt: skip
     """Stores all phases of a tile's cells; two phases along lanes as one piece of memory."""
     for f in tl.static_range(SD * SH):
@@ -250,10 +278,9 @@ def store_phases(
                 tl.store(out + (line + w) * inner + c, results[f * SW + g], fits & (w < W))
         else:
             both = tl.interleave(results[f * 2], results[f * 2 + 1])
-            blocks = tl.cdiv((W + 1) // 2, LB)
-            w = (tl.program_id(0) % blocks) * (LB * 2) + tl.arange(0, LB * 2)[None, :]
-            first = tl.program_id(0) // blocks * RB + tl.arange(0, RB)[:, None] < rows
-            tl.store(out + line + w, both, first & (d < D) & (h < H) & (w < W))
+            w = 2 * first_lane((W + 1) // 2, LB) + tl.arange(0, LB * 2)[None, :]
+            some = row_live(rows, RB, (W + 1) // 2, LB, WIDE) & (d < D) & (h < H)
+            tl.store(out + line + w, both, some & (w < W))
 
 
 @triton.jit(do_not_specialize=["outer", "D", "H", "W", "AD", "AH", "AW"])
@@ -291,13 +318,13 @@ def slide_inner(
     for t in range(0, WS + KW - 1):
         aw = begin + t + FW
         in_w = inside(aw, AW)
-        if SPREAD and WEIGHS:
+        if SPREAD and WEIGHS == "own":
             part_w = tl.load(by_w + aw, in_w, other=0.0)
         lines = ()
         for i in tl.static_range(HR + KH - 1):
             ah = h0 + i + FH
             in_h = in_w & inside(ah, AH)
-            if SPREAD and WEIGHS:
+            if SPREAD and WEIGHS == "own":
                 part_h = part_w * tl.load(by_h + ah, in_h, other=0.0)
             line = zero
             for k in tl.static_range(KD):
@@ -305,11 +332,10 @@ def slide_inner(
                 ok = in_h & inside(ad, AD)
                 at = source + ((ad * AH + ah).to(tl.int64) * AW + aw) * cell_step
                 term = tl.load(at, tl.where(ok, live, False), other=0).to(ACC)
-                if SPREAD:
-                    if WEIGHS:
-                        term = term * (part_h * tl.load(by_d + ad, ok, other=0.0)).to(ACC)
-                    else:
-                        term = term * weight
+                if SPREAD and WEIGHS == "own":
+                    term = term * (part_h * tl.load(by_d + ad, ok, other=0.0)).to(ACC)
+                if SPREAD and WEIGHS == "same":
+                    term = term * weight
                 line = line + term
             lines = lines + (line,)
         columns = ()
@@ -327,7 +353,7 @@ def slide_inner(
             h = h0 + r
             fits = (w >= begin) & (w < W) & (h < H)
             scale = factor
-            if WEIGHS and not SPREAD:
+            if WEIGHS == "own" and not SPREAD:
                 divisor = tl.load(by_d + d) * tl.load(by_h + h, fits, other=1.0) * tl.load(by_w + w, fits, other=1.0)
                 scale = (1.0 / divisor).to(ACC)
             to = result + ((d * H + h).to(tl.int64) * W + w) * cell_step
@@ -351,9 +377,10 @@ def slide_rows(
     row = lane // W
     d = (row % D).to(tl.int32)
     n = row // D
-    source = x + ((n * AD + d) * AH + begin) * AW + w
     result = out + ((n * D + d) * H + begin) * W + w
-    plane_step = tl.full((), 1, tl.int64) * AH * AW
+    planes = ()
+    for a in tl.static_range(KD):
+        planes = planes + (x + ((n * AD + (d + (a + FD))) * AH + (begin + FH)) * AW + w,)
     factor = tl.load(numbers).to(ACC)
     weight = tl.load(numbers + 2).to(ACC)
     oks = ()
@@ -362,28 +389,27 @@ def slide_rows(
         for a in tl.static_range(KD):
             ok = live & inside(d + (a + FD), AD) & inside(w + (e + FW), AW)
             oks = oks + (ok,)
-            if SPREAD and WEIGHS:
+            if SPREAD and WEIGHS == "own":
                 part = tl.load(by_w + w + (e + FW), ok, other=0.0) * tl.load(by_d + d + (a + FD), ok, other=0.0)
                 parts = parts + (part,)
-    if WEIGHS and not SPREAD:
+    if WEIGHS == "own" and not SPREAD:
         divisor = tl.load(by_d + d, live, other=1.0) * tl.load(by_w + w, live, other=1.0)
     ring = (tl.zeros((LB,), ACC),) * ((KH - 1) * KW)
     for t in range(0, HS + KH - 1):
         ah = begin + t + FH
         in_h = inside(ah, AH)
-        if SPREAD and WEIGHS:
+        if SPREAD and WEIGHS == "own":
             part_h = tl.load(by_h + ah, in_h, other=0.0)
         new = ()
         for e in tl.static_range(KW):
             line = tl.zeros((LB,), ACC)
             for a in tl.static_range(KD):
-                at = source + ((t + FH) * AW + (e + FW)) + (a + FD) * plane_step
+                at = planes[a] + (e + FW)
                 term = tl.load(at, tl.where(in_h, oks[e * KD + a], False), other=0).to(ACC)
-                if SPREAD:
-                    if WEIGHS:
-                        term = term * (parts[e * KD + a] * part_h).to(ACC)
-                    else:
-                        term = term * weight
+                if SPREAD and WEIGHS == "own":
+                    term = term * (parts[e * KD + a] * part_h).to(ACC)
+                if SPREAD and WEIGHS == "same":
+                    term = term * weight
                 line = line + term
             new = new + (line,)
         ring = ring + new
@@ -396,7 +422,11 @@ def slide_rows(
         now = t - (KH - 1)
         fits = (now >= 0) & (begin + now < H)
         scale = factor
-        if WEIGHS and not SPREAD:
+        if WEIGHS == "own" and not SPREAD:
             scale = (1.0 / (divisor * tl.load(by_h + begin + now, fits, other=1.0))).to(ACC)
         tl.store(result + now * W, narrowed((total + 0.0) * scale, out), tl.where(fits, live, False))
         ring = ring[KW:]
+        moved = ()
+        for a in tl.static_range(KD):
+            moved = moved + (planes[a] + AW,)
+        planes = moved

@@ -41,6 +41,21 @@ def tile(rows, D, H, W, inner, LAST: tl.constexpr, RB: tl.constexpr, LB: tl.cons
 
 
 @triton.jit
+def first_lane(lanes, LB: tl.constexpr):
+    """The first lane of this program's tile."""
+    return tl.program_id(0) % tl.cdiv(lanes, LB) * LB
+
+
+@triton.jit
+def row_live(rows, RB: tl.constexpr, lanes, LB: tl.constexpr, WIDE: tl.constexpr):
+    """Which rows of this program's tile exist."""
+    row = tl.program_id(0) // tl.cdiv(lanes, LB)
+    if WIDE:
+        row = row.to(tl.int64)
+    return row * RB + tl.arange(0, RB)[:, None] < rows
+
+
+@triton.jit
 def flat(total, D, H, W, inner, LB: tl.constexpr, WIDE: tl.constexpr):
     """The elements [n, d, h, w, c] of this program's LB elements in a row, their numbers, and which of them exist."""
     i = tl.program_id(0)
@@ -78,3 +93,15 @@ def narrowed(value, like):
 def rounded(value, like):
     """A sum of two elements, rounded to their type."""
     return narrowed(value, like).to(value.dtype)
+
+
+
+@triton.jit
+def pairs(row, first, ok, W, other: tl.constexpr, RB: tl.constexpr, LB: tl.constexpr):
+    """Two neighbours a lane, the lanes' next to each other in memory: the even and the odd ones, `other` off the axis.
+
+    `row` points to the first cell of a row, `first` is the first lane's first cell in it.
+    """
+    w = first + tl.arange(0, 2 * LB)[None, :]
+    both = tl.load(row + w, ok & inside(w, W), other=other)
+    return tl.split(tl.reshape(both, (RB, LB, 2)))
