@@ -12,7 +12,8 @@ import triton.language as tl
 
 from poolgrad.kernels import triton_maxima as kernels
 from poolgrad.kernels.gpu_tables import box, origins_of, skips_of, table, whole_of
-from poolgrad.kernels.gpu_tiles import LANES, ROUTE, evens, has_pairs, is_plain, is_small, is_wide, line_sizes, quotients, tiles
+from poolgrad.kernels.gpu_tiles import LANES, PLANES, ROUTE, evens, has_pairs, inner_block, is_plain, is_small, is_wide, line_sizes, quotients, tiles
+from poolgrad.kernels.triton_tiles import CUTS
 from poolgrad.plan import Plan
 from poolgrad.windows import Axis
 
@@ -22,6 +23,10 @@ _COMPARED = {
     torch.float32: tl.float32,
     torch.float64: tl.float64,
 }
+# A device rounds a sum of two short floats once, as is done here; the interpreter has no such sums.
+_ADDED = _COMPARED if CUTS.value else {
+    torch.float16: tl.float16, torch.bfloat16: tl.bfloat16, torch.float32: tl.float32, torch.float64: tl.float64
+}  # fmt: skip
 _NO_FUSION = {"enable_fp_fusion": False}
 _NONE = 2**62
 _MOST_TAPS = 32  # windows over a cell that are looked at one by one
@@ -62,10 +67,19 @@ def _marches(plan: Plan) -> bool:
 
 
 def _lanes(plan: Plan, sizes: tuple[int, int, int]) -> tuple[bool, int, int]:
-    """Does a plan go along D? How many elements lie side by side then, and how many steps are there?"""
+    """Does a plan go along D? How many rows of inner elements lie side by side then, and how many steps are there?"""
     d, h, w = sizes
     deep = plan.axes[0].window > 1
-    return (True, plan.outer * h * w * plan.inner, d) if deep else (False, plan.outer * d * w * plan.inner, h)
+    return (True, plan.outer * h * w, d) if deep else (False, plan.outer * d * w, h)
+
+
+def _blocks(plan: Plan, deep: bool, rows: int, length: int) -> tuple[int, tuple[Any, ...], int]:
+    """Programs that go along an axis; what they are told of their tiles; and warps."""
+    march, last = ROUTE[deep], plan.inner > 1
+    lanes = inner_block(plan.inner, march.lanes) if last else march.lanes
+    row_block = march.lanes // lanes
+    programs = -(-rows // row_block) * -(-plan.inner // lanes) if last else -(-rows // lanes)
+    return programs * -(-length // march.steps), (deep, last, march.steps, row_block, lanes), march.warps
 
 
 def _along(plan: Plan, deep: bool) -> tuple[int, ...]:
@@ -78,13 +92,14 @@ def _along(plan: Plan, deep: bool) -> tuple[int, ...]:
 
 def _best_march(plan: Plan, x: Any, out: Any, index: Any) -> None:
     d, h, w = (axis.outputs for axis in plan.axes)
-    deep, lanes, length = _lanes(plan, (d, h, w))
-    march, numbers = ROUTE[deep], _along(plan, deep)
-    kernels.best_march[(-(-lanes // march.lanes) * -(-length // march.steps),)](
-        x, x if out is None else out, x if index is None else index, _lowest(x.dtype, x.device), lanes,
+    deep, rows, length = _lanes(plan, (d, h, w))
+    programs, tile, warps = _blocks(plan, deep, rows, length)
+    numbers = _along(plan, deep)
+    kernels.best_march[(programs,)](
+        x, x if out is None else out, x if index is None else index, _lowest(x.dtype, x.device), rows,
         *numbers[:7], plan.axes[0].size, *plan.index_map[:3], *numbers[7:], *_rules(plan),
         index is not None, plan.numbering == "position", out is not None,
-        deep, march.steps, march.lanes, _COMPARED[x.dtype], num_warps=march.warps, **_NO_FUSION,
+        *tile, _COMPARED[x.dtype], num_warps=warps, **_NO_FUSION,
     )  # fmt: skip
 
 
@@ -196,17 +211,16 @@ def _route(plan: Plan, grad: Any, places: Any, out: Any) -> None:
     kernels.route_tile[(t.programs,)](
         grad, places, out, t.rows, *cells, *line_sizes(plan), plan.inner,
         *(axis.window for axis in plan.axes), *(axis.stride for axis in plan.axes), *(axis.pad for axis in plan.axes),
-        t.last, t.row_block, t.lane_block, t.is_wide, _COMPARED[grad.dtype], *evens(plan), num_warps=t.warps, **_NO_FUSION,
+        t.last, t.row_block, t.lane_block, t.is_wide, _ADDED[grad.dtype], *evens(plan), num_warps=t.warps, **_NO_FUSION,
     )  # fmt: skip
 
 
 def _march(plan: Plan, grad: Any, places: Any, out: Any) -> None:
     d, h, w = (axis.size for axis in plan.axes)
-    deep, lanes, length = _lanes(plan, (d, h, w))
-    march = ROUTE[deep]
-    kernels.route_march[(-(-lanes // march.lanes) * -(-length // march.steps),)](
-        grad, places, out, lanes, *_along(plan, deep), deep, march.steps, march.lanes, _COMPARED[grad.dtype],
-        num_warps=march.warps, **_NO_FUSION,
+    deep, rows, length = _lanes(plan, (d, h, w))
+    programs, tile, warps = _blocks(plan, deep, rows, length)
+    kernels.route_march[(programs,)](
+        grad, places, out, rows, *_along(plan, deep), *tile, _ADDED[grad.dtype], num_warps=warps, **_NO_FUSION,
     )  # fmt: skip
 
 
@@ -218,12 +232,12 @@ def _has_planes(plan: Plan) -> bool:
 
 def _route_planes(plan: Plan, grad: Any, places: Any, out: Any) -> None:
     out.zero_()
-    planes, lanes = plan.outer * plan.inner, 32
+    planes = plan.outer * plan.inner
     scales = _scales(replace(plan, numbering="offset"))
-    kernels.route_planes[(-(-planes // lanes),)](
+    kernels.route_planes[(-(-planes // PLANES.lanes),)](
         grad, places, out, *(origins_of(axis, out.device) for axis in plan.axes), planes, *_sizes(plan), plan.inner,
         *(axis.dilation for axis in plan.axes), *scales[:2], box(plan.axes[2]), box(plan.axes[1]),
-        4, lanes, _COMPARED[grad.dtype], num_warps=1, **_NO_FUSION,
+        PLANES.steps, PLANES.lanes, _COMPARED[grad.dtype], num_warps=PLANES.warps, **_NO_FUSION,
     )  # fmt: skip
 
 

@@ -27,10 +27,10 @@ SLIDE_INNER = {False: March(512, 28, 2, 2), True: March(512, 16, 2, 2)}
 """Sums at stride 1 whose lanes are inner elements, without and with windows along D."""
 SLIDE_ROWS = {False: March(512, 32, 4), True: March(512, 32, 4)}
 """The same where inner is 1."""
-ROUTE = {False: March(256, 32, 2), True: March(256, 32, 2)}
+ROUTE = {False: March(512, 16, 4), True: March(512, 16, 4)}
 """Maxima at stride 1 that go along H, or along D."""
-TILE = {True: (64, 4), False: (128, 4)}
-"""Lanes along inner elements or W at most, and warps."""
+PLANES = March(32, 4, 1)
+"""Windows that many cells share: channels side by side, windows at once."""
 
 
 class Tiles(NamedTuple):
@@ -52,6 +52,16 @@ def blocks(size: int) -> int:
     (4, 64)
     """
     return 1 << max(size - 1, 0).bit_length()
+
+
+def inner_block(inner: int, most: int) -> int:
+    """Lanes along inner elements: a power of two that leaves few of them idle.
+
+    >>> inner_block(192, 128), inner_block(250, 128)
+    (64, 128)
+    """
+    sizes = [size for size in (128, 64, 32) if size <= most and -(-inner // size) * size <= inner * 1.125]
+    return sizes[0] if sizes else min(blocks(inner), most)
 
 
 def is_wide(total: int) -> bool:
@@ -115,8 +125,10 @@ def tiles(plan: Plan, shape: Shape) -> Tiles:
     last = plan.inner > 1
     rows = math.prod(shape if last else shape[:3])
     lanes = plan.inner if last else shape[3]
-    most, warps = TILE[last]
-    lane_block = min(blocks(lanes), most)
-    row_block = max(LANES // lane_block, 1)
+    is_short, overlaps = plan.dtype.endswith("16"), any(axis.window > axis.stride for axis in plan.axes)
+    size = 1024 if is_short and (last or not overlaps) else LANES
+    warps = 8 if not is_short and plan.axes[0].window > 1 else 4
+    lane_block = min(blocks(lanes), 128)
+    row_block = max(size // lane_block, 1)
     programs = -(-rows // row_block) * -(-lanes // lane_block)
     return Tiles(rows, row_block, lane_block, programs, last, rows + row_block >= 2**31, warps)

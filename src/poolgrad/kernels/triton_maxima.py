@@ -22,10 +22,10 @@ def exceeds(x, best, NAN_WINS: tl.constexpr):
 
 
 @triton.jit
-def floored(best, whole, lowest, FLOOR: tl.constexpr, INFINITE: tl.constexpr, COMPARED: tl.constexpr):
+def floored(best, whole, lowest, FLOOR: tl.constexpr, INFINITE: tl.constexpr):
     """A maximum, or the lowest finite value where it is below that; windows that no edge cuts may be infinite."""
     if FLOOR:
-        kept = best.to(COMPARED) > lowest.to(COMPARED)
+        kept = best > lowest
         if INFINITE:
             kept = kept | whole
         best = tl.where(kept, best, lowest)
@@ -33,10 +33,9 @@ def floored(best, whole, lowest, FLOOR: tl.constexpr, INFINITE: tl.constexpr, CO
 
 
 @triton.jit
-def without_nan(value, COMPARED: tl.constexpr):
+def without_nan(value):
     """NaN is as low as anything."""
-    wide = value.to(COMPARED)
-    return tl.where(wide == wide, value, tl.full((), float("-inf"), value.dtype))
+    return tl.where(value == value, value, float("-inf"))
 
 
 @triton.jit(do_not_specialize=_SIZES)
@@ -70,9 +69,9 @@ def best_tile(
     skip_h = tl.maximum((GH - 1 - h) // GH, 0)
     skip_w = tl.maximum((GW - 1 - w) // GW, 0)
     first = base + (skip_d * GD * plane_step + skip_h * GH * line_step + skip_w * GW * inner)
-    best = tl.load(first, live, other=0)
+    best = tl.load(first, live, other=0).to(COMPARED)
     if FLOOR:
-        best = without_nan(best, COMPARED)
+        best = without_nan(best)
     number = ((skip_d * KH + skip_h) * KW + skip_w) + tl.zeros((RB, LB), tl.int32)
     for a in tl.static_range(KD):
         in_d = live & inside(d + a * GD, D)
@@ -85,8 +84,8 @@ def best_tile(
                     both = pairs(row, 2 * (first_lane(OW, LB) + q - (PW + 1) // 2), some, W, float("-inf"), RB, LB)
                     for k in tl.static_range(2):
                         if (2 * (q - (PW + 1) // 2) + k + PW >= 0) and (2 * (q - (PW + 1) // 2) + k + PW < KW):
-                            better = exceeds(both[k].to(COMPARED), best.to(COMPARED), NAN_WINS)
-                            best = tl.where(better, both[k], best)
+                            better = exceeds(both[k].to(COMPARED), best, NAN_WINS)
+                            best = tl.where(better, both[k].to(COMPARED), best)
                             if INDEX:
                                 place = (a * KH + b) * KW + 2 * (q - (PW + 1) // 2) + k + PW
                                 number = tl.where(better, place, number)
@@ -94,8 +93,8 @@ def best_tile(
                 for e in tl.static_range(KW):
                     at = base + (a * GD * plane_step + b * GH * line_step + e * GW * inner)
                     ok = in_h & inside(w + e * GW, W)
-                    value = tl.load(at, ok, other=float("-inf"))
-                    better = exceeds(value.to(COMPARED), best.to(COMPARED), NAN_WINS)
+                    value = tl.load(at, ok, other=float("-inf")).to(COMPARED)
+                    better = exceeds(value, best, NAN_WINS)
                     best = tl.where(better, value, best)
                     if INDEX:
                         number = tl.where(better, (a * KH + b) * KW + e, number)
@@ -103,7 +102,8 @@ def best_tile(
     if WRITES:
         whole = live & (d >= 0) & (h >= 0) & (w >= 0)
         whole = whole & (d + (KD - 1) * GD < D) & (h + (KH - 1) * GH < H) & (w + (KW - 1) * GW < W)
-        tl.store(out + to, floored(best, whole, tl.load(lowest), FLOOR, INFINITE, COMPARED), live)
+        lowest_value = tl.load(lowest).to(COMPARED)
+        tl.store(out + to, narrowed(floored(best, whole, lowest_value, FLOOR, INFINITE), out), live)
     if INDEX:
         if POSITION:
             e = number % KW
@@ -137,9 +137,9 @@ def axis_best(
     place = begin.to(tl.int64)
     if not POSITION:
         place = (place - tl.load(origins + o, live, other=0)) // step
-    best = tl.load(x + at, live & (n > 0), other=float("-inf"))
+    best = tl.load(x + at, live & (n > 0), other=float("-inf")).to(COMPARED)
     if not NAN_WINS:
-        best = without_nan(best, COMPARED)
+        best = without_nan(best)
     number = place * scale
     if INDEX and not STARTS:
         number += tl.load(numbers + at, live & (n > 0), other=0)
@@ -147,15 +147,15 @@ def axis_best(
         at += step.to(tl.int64) * beneath
         place += step if POSITION else 1
         ok = live & (j < n)
-        value = tl.load(x + at, ok, other=float("-inf"))
-        better = ok & exceeds(value.to(COMPARED), best.to(COMPARED), NAN_WINS)
+        value = tl.load(x + at, ok, other=float("-inf")).to(COMPARED)
+        better = exceeds(value, best, NAN_WINS)
         best = tl.where(better, value, best)
         if INDEX:
             new = place * scale
             if not STARTS:
                 new += tl.load(numbers + at, better, other=0)
             number = tl.where(better, new, number)
-    tl.store(out + i, best, live)
+    tl.store(out + i, narrowed(best, out), live)
     if INDEX:
         tl.store(index + i, number.to(index.dtype.element_ty), live)
 
@@ -172,7 +172,7 @@ def finish_best(
     `marks` are, an axis, the place of a window's first cell in the input (`KEEPS`) or whether no edge cuts it.
     """
     i, n, d, h, w, c, live = flat(total, OD, OH, OW, inner, LB, WIDE)
-    value = tl.load(best + i, live, other=0)
+    value = tl.load(best + i, live, other=0).to(COMPARED)
     if INDEX:
         number = tl.load(numbers + i, live, other=0).to(tl.int64)
     if KEEPS:
@@ -180,8 +180,8 @@ def finish_best(
         fh = tl.load(first_h + h, live, other=0)
         fw = tl.load(first_w + w, live, other=0)
         cell = ((n * D + fd) * H + fh) * W + fw
-        leading = tl.load(x + cell * inner + c, live, other=0)
-        stays = leading.to(COMPARED) != leading.to(COMPARED)
+        leading = tl.load(x + cell * inner + c, live, other=0).to(COMPARED)
+        stays = leading != leading
         value = tl.where(stays, leading, value)
         if INDEX:
             if POSITION:
@@ -196,7 +196,8 @@ def finish_best(
         if INFINITE:
             whole = live & (tl.load(marks_d + d, live, other=0) > 0) & (tl.load(marks_h + h, live, other=0) > 0)
             whole = whole & (tl.load(marks_w + w, live, other=0) > 0)
-        tl.store(out + i, floored(value, whole, tl.load(lowest), FLOOR, INFINITE, COMPARED), live)
+        lowest_value = tl.load(lowest).to(COMPARED)
+        tl.store(out + i, narrowed(floored(value, whole, lowest_value, FLOOR, INFINITE), out), live)
     if INDEX:
         if POSITION:
             number = n * outer_step + number * cell_step + c * inner_step
@@ -268,32 +269,46 @@ def route_tile(
 
 
 @triton.jit
-def marching(H, W, inner, DEEP: tl.constexpr, LB: tl.constexpr, lanes, length, STEPS: tl.constexpr):
-    """The lanes [n, h, w, c] of a program that goes along D (`DEEP`), or [n, w, c] along H, and where it begins."""
+def marching(
+    rows, H, W, inner, length, DEEP: tl.constexpr, LAST: tl.constexpr, STEPS: tl.constexpr,
+    RB: tl.constexpr, LB: tl.constexpr,
+):  # fmt: skip
+    """The elements [n, h, w, c] of a program that goes along D (`DEEP`), or [n, w, c] along H, and where it begins.
+
+    Lanes run along inner elements (`LAST`), or all of these are rows.
+    """
     segments = tl.cdiv(length, STEPS)
     begin = tl.program_id(0) % segments * STEPS
-    lane = (tl.program_id(0) // segments).to(tl.int64) * LB + tl.arange(0, LB)
-    c = lane % inner
-    row = lane // inner
+    block = (tl.program_id(0) // segments).to(tl.int64)
+    if LAST:
+        blocks = tl.cdiv(inner, LB)
+        row = block // blocks * RB + tl.arange(0, RB)[:, None]
+        c = (block % blocks).to(tl.int32) * LB + tl.arange(0, LB)[None, :]
+        live = (row < rows) & (c < inner)
+    else:
+        row = block * LB + tl.arange(0, LB)[None, :]
+        c = tl.zeros((1, 1), tl.int32)
+        live = row < rows
     w = (row % W).to(tl.int32)
     row = row // W
-    h = tl.zeros((LB,), tl.int32)
+    h = tl.zeros((1, 1), tl.int32)
     if DEEP:
         h = (row % H).to(tl.int32)
         row = row // H
-    return row, h, w, c, begin, lane < lanes
+    return row, h, w, c, begin, live
 
 
-@triton.jit(do_not_specialize=["lanes", "M", "H", "W", "OM", "OH", "OW"])
+@triton.jit(do_not_specialize=["rows", "M", "H", "W", "OM", "OH", "OW"])
 def route_march(
-    grad, index, out, lanes, M, H, W, OM, OH, OW, inner,
+    grad, index, out, rows, M, H, W, OM, OH, OW, inner,
     KM: tl.constexpr, KH: tl.constexpr, KW: tl.constexpr,
     PM: tl.constexpr, PH: tl.constexpr, PW: tl.constexpr,
-    DEEP: tl.constexpr, STEPS: tl.constexpr, LB: tl.constexpr, ACC: tl.constexpr,
+    DEEP: tl.constexpr, LAST: tl.constexpr, STEPS: tl.constexpr, RB: tl.constexpr, LB: tl.constexpr,
+    ACC: tl.constexpr,
 ):  # fmt: skip
     """The same at stride 1, along the axis that is slowest in the order of windows: a step takes what the windows at
     one place of it selected, for all results that these reach, whose sums wait in registers."""
-    n, h, w, c, begin, live = marching(H, W, inner, DEEP, LB, lanes, M, STEPS)
+    n, h, w, c, begin, live = marching(rows, H, W, inner, M, DEEP, LAST, STEPS, RB, LB)
     cell_step = tl.full((), 1, tl.int64) * inner
     line_step = cell_step * OW
     step = line_step * OH if DEEP else line_step
@@ -313,10 +328,10 @@ def route_march(
             if DEEP:
                 ok = ok & inside(h + (b + FH), OH)
             oks = oks + (ok,)
-    sums = (tl.zeros((LB,), ACC),) * (KM - 1)
+    sums = (tl.zeros((RB, LB), ACC),) * (KM - 1)
     for t in range(0, STEPS + KM - 1):
         is_there = inside(begin + t + FM, OM)
-        sums = sums + (tl.zeros((LB,), ACC),)
+        sums = sums + (tl.zeros((RB, LB), ACC),)
         for b in tl.static_range(KH):
             for e in tl.static_range(KW):
                 ok = tl.where(is_there, oks[b * KW + e], False)
@@ -336,18 +351,19 @@ def route_march(
         source += step
 
 
-@triton.jit(do_not_specialize=["lanes", "M", "H", "W", "OM", "OH", "OW"])
+@triton.jit(do_not_specialize=["rows", "M", "H", "W", "OM", "OH", "OW"])
 def best_march(
-    x, out, index, lowest, lanes, M, H, W, OM, OH, OW, inner, above, outer_step, cell_step_, inner_step,
+    x, out, index, lowest, rows, M, H, W, OM, OH, OW, inner, above, outer_step, cell_step_, inner_step,
     KM: tl.constexpr, KH: tl.constexpr, KW: tl.constexpr,
     PM: tl.constexpr, PH: tl.constexpr, PW: tl.constexpr,
     NAN_WINS: tl.constexpr, FLOOR: tl.constexpr, INFINITE: tl.constexpr,
     INDEX: tl.constexpr, POSITION: tl.constexpr, WRITES: tl.constexpr,
-    DEEP: tl.constexpr, STEPS: tl.constexpr, LB: tl.constexpr, COMPARED: tl.constexpr,
+    DEEP: tl.constexpr, LAST: tl.constexpr, STEPS: tl.constexpr, RB: tl.constexpr, LB: tl.constexpr,
+    COMPARED: tl.constexpr,
 ):  # fmt: skip
     """The largest of each window at stride 1, along D or H: that of a plane or row of a window is found once, and kept
     for all windows that have it. A NaN in first place cannot stay here."""
-    n, h, w, c, begin, live = marching(OH, OW, inner, DEEP, LB, lanes, OM, STEPS)
+    n, h, w, c, begin, live = marching(rows, OH, OW, inner, OM, DEEP, LAST, STEPS, RB, LB)
     cell_step = tl.full((), 1, tl.int64) * inner
     line_step = cell_step * W
     step = line_step * H if DEEP else line_step
@@ -364,19 +380,21 @@ def best_march(
             if DEEP:
                 ok = ok & inside(h + (b - PH), H)
             oks = oks + (ok,)
-    lowest_of_all = tl.full((LB,), float("-inf"), x.dtype.element_ty)
+    lowest_of_all = tl.full((RB, LB), float("-inf"), COMPARED)
+    lowest_value = tl.load(lowest).to(COMPARED)
     first = tl.maximum(PW - w, 0) + (tl.maximum(PH - h, 0) * KW if DEEP else 0)
     values = (lowest_of_all,) * (KM - 1)
-    numbers = (tl.zeros((LB,), tl.int32),) * (KM - 1)
+    numbers = (tl.zeros((RB, LB), tl.int32),) * (KM - 1)
     for t in range(0, STEPS + KM - 1):
         is_there = inside(begin + t - PM, M)
         value = lowest_of_all
-        number = tl.zeros((LB,), tl.int32)
+        number = tl.zeros((RB, LB), tl.int32)
         for b in tl.static_range(KH):
             for e in tl.static_range(KW):
                 at = source + (b * line_step + (e - PW) * cell_step)
                 new = tl.load(x + at, tl.where(is_there, oks[b * KW + e], False), other=float("-inf"))
-                better = exceeds(new.to(COMPARED), value.to(COMPARED), NAN_WINS)
+                new = new.to(COMPARED)
+                better = exceeds(new, value, NAN_WINS)
                 value = tl.where(better, new, value)
                 if INDEX:
                     number = tl.where(better, b * KW + e, number)
@@ -384,9 +402,9 @@ def best_march(
         numbers = numbers + (number,)
         m = begin + t - (KM - 1)
         best = lowest_of_all
-        where = first + tl.maximum(PM - m, 0) * (KH * KW)
+        where = first + tl.maximum(PM - m, 0) * (KH * KW) + tl.zeros((RB, LB), tl.int32)
         for k in tl.static_range(KM):
-            better = exceeds(values[k].to(COMPARED), best.to(COMPARED), NAN_WINS)
+            better = exceeds(values[k], best, NAN_WINS)
             best = tl.where(better, values[k], best)
             if INDEX:
                 where = tl.where(better, numbers[k] + k * KH * KW, where)
@@ -396,7 +414,7 @@ def best_march(
             whole = fits & inside(w - PW, W - (KW - 1)) & tl.where(inside(m - PM, M - (KM - 1)), live, False)
             if DEEP:
                 whole = whole & inside(h - PH, H - (KH - 1))
-            tl.store(out + to, floored(best, whole, tl.load(lowest), FLOOR, INFINITE, COMPARED), fits)
+            tl.store(out + to, narrowed(floored(best, whole, lowest_value, FLOOR, INFINITE), out), fits)
         if INDEX:
             if POSITION:
                 rest = where // KW
