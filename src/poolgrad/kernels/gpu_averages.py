@@ -41,7 +41,7 @@ def _weights(plan: Plan, given: Shares, device: torch.device) -> tuple[Any, Any,
 
 def _mean(plan: Plan, given: Shares, x: Any, out: Any) -> None:
     d, h, w = (axis.outputs for axis in plan.axes)
-    t = tiles(plan, (plan.outer, d, h, w))
+    t = tiles(plan, (plan.outer, d, h, w), back=False)
     kernels.mean_tile[(t.programs,)](
         x, out, *_weights(plan, given, out.device), given.numbers, t.rows, *line_sizes(plan), plan.inner,
         *(axis.window for axis in plan.axes), *(axis.stride for axis in plan.axes), *(axis.pad for axis in plan.axes),
@@ -52,7 +52,7 @@ def _mean(plan: Plan, given: Shares, x: Any, out: Any) -> None:
 
 def _spread(plan: Plan, given: Shares, grad: Any, out: Any) -> None:
     cells = quotients(plan)
-    t = tiles(plan, (plan.outer, *cells))
+    t = tiles(plan, (plan.outer, *cells), back=True)
     kernels.spread_tile[(t.programs,)](
         grad, out, *_weights(plan, given, out.device), given.numbers, t.rows, *cells, *line_sizes(plan), plan.inner,
         *(axis.window for axis in plan.axes), *(axis.stride for axis in plan.axes), *(axis.pad for axis in plan.axes),
@@ -79,7 +79,7 @@ def _slide(plan: Plan, given: Shares, x: Any, out: Any) -> None:
     weights = _weights(plan, given, out.device)
     d, h, w = results
     if plan.inner > 1:
-        march = SLIDE_INNER[axes[0].window > 1]
+        march = SLIDE_INNER[x.element_size() == 2, axes[0].window > 1]
         lane_block = min(march.lanes, blocks(plan.inner))
         row_block = max(1, min(march.lanes // lane_block, blocks(plan.outer)))
         rows_at_once = min(march.rows, h)

@@ -13,7 +13,6 @@ import triton.language as tl
 from poolgrad.kernels import triton_maxima as kernels
 from poolgrad.kernels.gpu_tables import box, origins_of, skips_of, table, whole_of
 from poolgrad.kernels.gpu_tiles import LANES, PLANES, ROUTE, evens, has_pairs, inner_block, is_plain, is_small, is_wide, line_sizes, quotients, tiles
-from poolgrad.kernels.triton_tiles import CUTS
 from poolgrad.plan import Plan
 from poolgrad.windows import Axis
 
@@ -23,10 +22,6 @@ _COMPARED = {
     torch.float32: tl.float32,
     torch.float64: tl.float64,
 }
-# A device rounds a sum of two short floats once, as is done here; the interpreter has no such sums.
-_ADDED = _COMPARED if CUTS.value else {
-    torch.float16: tl.float16, torch.bfloat16: tl.bfloat16, torch.float32: tl.float32, torch.float64: tl.float64
-}  # fmt: skip
 _NO_FUSION = {"enable_fp_fusion": False}
 _NONE = 2**62
 _MOST_TAPS = 32  # windows over a cell that are looked at one by one
@@ -75,7 +70,8 @@ def _lanes(plan: Plan, sizes: tuple[int, int, int]) -> tuple[bool, int, int]:
 
 def _blocks(plan: Plan, deep: bool, rows: int, length: int) -> tuple[int, tuple[Any, ...], int]:
     """Programs that go along an axis; what they are told of their tiles; and warps."""
-    march, last = ROUTE[deep], plan.inner > 1
+    last = plan.inner > 1
+    march = ROUTE[last, deep]
     lanes = inner_block(plan.inner, march.lanes) if last else march.lanes
     row_block = march.lanes // lanes
     programs = -(-rows // row_block) * -(-plan.inner // lanes) if last else -(-rows // lanes)
@@ -110,7 +106,7 @@ def _rules(plan: Plan) -> tuple[bool, bool, bool]:
 
 def _tile(plan: Plan, x: Any, out: Any, index: Any) -> None:
     d, h, w = (axis.outputs for axis in plan.axes)
-    t = tiles(plan, (plan.outer, d, h, w))
+    t = tiles(plan, (plan.outer, d, h, w), back=False)
     kernels.best_tile[(t.programs,)](
         x, x if out is None else out, x if index is None else index, _lowest(x.dtype, x.device),
         t.rows, *line_sizes(plan), plan.inner, *plan.index_map[:3],
@@ -207,11 +203,11 @@ def route(plan: Plan, arrays: dict[str, Any], out: Any) -> None:
 
 def _route(plan: Plan, grad: Any, places: Any, out: Any) -> None:
     cells = quotients(plan)
-    t = tiles(plan, (plan.outer, *cells))
+    t = tiles(plan, (plan.outer, *cells), back=True)
     kernels.route_tile[(t.programs,)](
         grad, places, out, t.rows, *cells, *line_sizes(plan), plan.inner,
         *(axis.window for axis in plan.axes), *(axis.stride for axis in plan.axes), *(axis.pad for axis in plan.axes),
-        t.last, t.row_block, t.lane_block, t.is_wide, _ADDED[grad.dtype], *evens(plan), num_warps=t.warps, **_NO_FUSION,
+        t.last, t.row_block, t.lane_block, t.is_wide, _COMPARED[grad.dtype], *evens(plan), num_warps=t.warps, **_NO_FUSION,
     )  # fmt: skip
 
 
@@ -220,7 +216,7 @@ def _march(plan: Plan, grad: Any, places: Any, out: Any) -> None:
     deep, rows, length = _lanes(plan, (d, h, w))
     programs, tile, warps = _blocks(plan, deep, rows, length)
     kernels.route_march[(programs,)](
-        grad, places, out, rows, *_along(plan, deep), *tile, _ADDED[grad.dtype], num_warps=warps, **_NO_FUSION,
+        grad, places, out, rows, *_along(plan, deep), *tile, _COMPARED[grad.dtype], num_warps=warps, **_NO_FUSION,
     )  # fmt: skip
 
 

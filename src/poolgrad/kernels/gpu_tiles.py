@@ -23,13 +23,15 @@ class March(NamedTuple):
     rows: int = 1
 
 
-SLIDE_INNER = {False: March(512, 28, 2, 2), True: March(512, 16, 2, 2)}
-"""Sums at stride 1 whose lanes are inner elements, without and with windows along D."""
-SLIDE_ROWS = {False: March(512, 32, 4), True: March(512, 32, 4)}
+SLIDE_INNER = {(False, False): March(128, 8, 1, 2), (False, True): March(128, 32, 1, 4),
+               (True, False): March(128, 8, 1, 2), (True, True): March(256, 16, 1, 4)}  # fmt: skip
+"""Sums at stride 1 whose lanes are inner elements, of 16 bits or more, without and with windows along D."""
+SLIDE_ROWS = {False: March(128, 16, 4), True: March(128, 32, 4)}
 """The same where inner is 1."""
-ROUTE = {False: March(512, 16, 4), True: March(512, 16, 4)}
-"""Maxima at stride 1 that go along H, or along D."""
-PLANES = March(32, 4, 1)
+ROUTE = {(True, False): March(256, 8, 2), (True, True): March(512, 16, 4),
+         (False, False): March(128, 8, 4), (False, True): March(128, 16, 4)}  # fmt: skip
+"""Maxima at stride 1: with lanes along inner elements or not, going along D or H."""
+PLANES = March(32, 10, 1)
 """Windows that many cells share: channels side by side, windows at once."""
 
 
@@ -113,21 +115,21 @@ def quotients(plan: Plan) -> tuple[int, int, int]:
     return d, h, w
 
 
-def tiles(plan: Plan, shape: Shape) -> Tiles:
+def tiles(plan: Plan, shape: Shape, back: bool) -> Tiles:
     """Tiles of results ``[outer, D, H, W]`` by inner elements: lanes along the latter, or along W where there is one.
 
     >>> from poolgrad.plan import fold, make
     >>> from poolgrad.windows import Axis
     >>> plan = make("mean", "none", "float32", fold((2, 8, 8, 64), 1, (Axis(8, 4, 2, 2), Axis(8, 4, 2, 2))))
-    >>> tiles(plan, (2, 1, 4, 4))[:4]
+    >>> tiles(plan, (2, 1, 4, 4), False)[:4]
     (32, 8, 64, 4)
     """
     last = plan.inner > 1
     rows = math.prod(shape if last else shape[:3])
     lanes = plan.inner if last else shape[3]
     is_short, overlaps = plan.dtype.endswith("16"), any(axis.window > axis.stride for axis in plan.axes)
-    size = 1024 if is_short and (last or not overlaps) else LANES
-    warps = 8 if not is_short and plan.axes[0].window > 1 else 4
+    size = 1024 if is_short and (last or not (back and overlaps)) else LANES
+    warps = 8 if not (is_short or last) and back and plan.axes[0].window > 1 else 4
     lane_block = min(blocks(lanes), 128)
     row_block = max(size // lane_block, 1)
     programs = -(-rows // row_block) * -(-lanes // lane_block)

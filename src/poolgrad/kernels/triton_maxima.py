@@ -15,7 +15,7 @@ _SIZES = ["rows", "total", "D", "H", "OD", "OH"]
 def exceeds(x, best, NAN_WINS: tl.constexpr):
     """Is a value larger than the best so far? NaN is larger than all, or never."""
     if NAN_WINS:
-        larger = (x > best) | ((x != x) & (best == best))
+        larger = ~(x <= best) & (best == best)
     else:
         larger = x > best
     return larger
@@ -69,9 +69,9 @@ def best_tile(
     skip_h = tl.maximum((GH - 1 - h) // GH, 0)
     skip_w = tl.maximum((GW - 1 - w) // GW, 0)
     first = base + (skip_d * GD * plane_step + skip_h * GH * line_step + skip_w * GW * inner)
-    best = tl.load(first, live, other=0).to(COMPARED)
+    best = tl.load(first, live, other=0)
     if FLOOR:
-        best = without_nan(best)
+        best = without_nan(best.to(COMPARED)).to(best.dtype)
     number = ((skip_d * KH + skip_h) * KW + skip_w) + tl.zeros((RB, LB), tl.int32)
     for a in tl.static_range(KD):
         in_d = live & inside(d + a * GD, D)
@@ -84,8 +84,8 @@ def best_tile(
                     both = pairs(row, 2 * (first_lane(OW, LB) + q - (PW + 1) // 2), some, W, float("-inf"), RB, LB)
                     for k in tl.static_range(2):
                         if (2 * (q - (PW + 1) // 2) + k + PW >= 0) and (2 * (q - (PW + 1) // 2) + k + PW < KW):
-                            better = exceeds(both[k].to(COMPARED), best, NAN_WINS)
-                            best = tl.where(better, both[k].to(COMPARED), best)
+                            better = exceeds(both[k].to(COMPARED), best.to(COMPARED), NAN_WINS)
+                            best = tl.where(better, both[k], best)
                             if INDEX:
                                 place = (a * KH + b) * KW + 2 * (q - (PW + 1) // 2) + k + PW
                                 number = tl.where(better, place, number)
@@ -93,8 +93,10 @@ def best_tile(
                 for e in tl.static_range(KW):
                     at = base + (a * GD * plane_step + b * GH * line_step + e * GW * inner)
                     ok = in_h & inside(w + e * GW, W)
-                    value = tl.load(at, ok, other=float("-inf")).to(COMPARED)
-                    better = exceeds(value, best, NAN_WINS)
+                    value = tl.load(at, ok, other=float("-inf"))
+                    better = exceeds(value.to(COMPARED), best.to(COMPARED), NAN_WINS)
+                    if x.dtype.element_ty.primitive_bitwidth == 16:  # no news, but less work
+                        better = better & ok
                     best = tl.where(better, value, best)
                     if INDEX:
                         number = tl.where(better, (a * KH + b) * KW + e, number)
@@ -103,7 +105,7 @@ def best_tile(
         whole = live & (d >= 0) & (h >= 0) & (w >= 0)
         whole = whole & (d + (KD - 1) * GD < D) & (h + (KH - 1) * GH < H) & (w + (KW - 1) * GW < W)
         lowest_value = tl.load(lowest).to(COMPARED)
-        tl.store(out + to, narrowed(floored(best, whole, lowest_value, FLOOR, INFINITE), out), live)
+        tl.store(out + to, narrowed(floored(best.to(COMPARED), whole, lowest_value, FLOOR, INFINITE), out), live)
     if INDEX:
         if POSITION:
             e = number % KW
@@ -217,9 +219,12 @@ def matches(x, reference, like, BY: tl.constexpr):
 
 
 @triton.jit
-def accumulated(total, grad, selected, like):
-    """A sum in the type itself: each addition is rounded."""
-    return tl.where(selected, rounded(total + grad, like), total)
+def accumulated(total, grad, selected, like, ROUNDS: tl.constexpr):
+    """A sum in the type itself: each addition is rounded, at the latest before the next. One or two gradients need not
+    be, and the last sum is when it is stored."""
+    if ROUNDS:
+        total = rounded(total, like)
+    return tl.where(selected, total + grad, total)
 
 
 @triton.jit(do_not_specialize=["QD", "QH", *_SIZES])
@@ -263,7 +268,10 @@ def route_tile(
                                     ((f // (SH * SW) + PD) % SD + ((KD + SD - 1) // SD - 1 - a) * SD) * KH
                                     + (f // SW % SH + PH) % SH + ((KH + SH - 1) // SH - 1 - b) * SH
                                 ) * KW + (f % SW + PW) % SW + ((KW + SW - 1) // SW - 1 - e) * SW  # fmt: skip
-                                total = accumulated(total, term, place == number, out)
+                                total = accumulated(
+                                    total, term, place == number, out,
+                                    (a * ((KH + SH - 1) // SH) + b) * ((KW + SW - 1) // SW) + e > 1,
+                                )  # fmt: skip
         results = results + (narrowed(total, out),)
     store_phases(results, out, n, dq, hq, wq, c, live, rows, D, H, W, inner, SD, SH, SW, LAST, RB, LB, WIDE)
 
@@ -300,7 +308,7 @@ def marching(
 
 @triton.jit(do_not_specialize=["rows", "M", "H", "W", "OM", "OH", "OW"])
 def route_march(
-    grad, index, out, rows, M, H, W, OM, OH, OW, inner,
+    grad, index, out, rows, M, H, W, OM, OH, OW, inner: tl.constexpr,
     KM: tl.constexpr, KH: tl.constexpr, KW: tl.constexpr,
     PM: tl.constexpr, PH: tl.constexpr, PW: tl.constexpr,
     DEEP: tl.constexpr, LAST: tl.constexpr, STEPS: tl.constexpr, RB: tl.constexpr, LB: tl.constexpr,
@@ -341,7 +349,7 @@ def route_march(
                 moved = ()
                 for k in tl.static_range(KM):
                     selected = place == (k * KH + (KH - 1 - b)) * KW + (KW - 1 - e)
-                    moved = moved + (accumulated(sums[k], term, selected, out),)
+                    moved = moved + (accumulated(sums[k], term, selected, out, k < KM - 1 or b * KW + e > 1),)
                 sums = moved
         now = t - (KM - 1)
         fits = (now >= 0) & (begin + now < M)
@@ -353,7 +361,7 @@ def route_march(
 
 @triton.jit(do_not_specialize=["rows", "M", "H", "W", "OM", "OH", "OW"])
 def best_march(
-    x, out, index, lowest, rows, M, H, W, OM, OH, OW, inner, above, outer_step, cell_step_, inner_step,
+    x, out, index, lowest, rows, M, H, W, OM, OH, OW, inner: tl.constexpr, above, outer_step, cell_step_, inner_step,
     KM: tl.constexpr, KH: tl.constexpr, KW: tl.constexpr,
     PM: tl.constexpr, PH: tl.constexpr, PW: tl.constexpr,
     NAN_WINS: tl.constexpr, FLOOR: tl.constexpr, INFINITE: tl.constexpr,
@@ -473,7 +481,7 @@ def route_any(
                 else:
                     selected = ok & matches(value, tl.load(reference + at, ok, other=0).to(ACC), out, BY)
                 term = tl.load(grad + at, selected, other=0).to(ACC)
-                sum_of = accumulated(sum_of, term, selected, out)
+                sum_of = accumulated(sum_of, term, selected, out, True)
     tl.store(out + i, narrowed(sum_of, out), live)
 
 
@@ -564,7 +572,7 @@ def pick_any(
                     else:
                         selected = ok & matches(value, wanted, out, BY)
                         term = tl.load(data + at, selected, other=0).to(ACC)
-                        sum_of = accumulated(sum_of, term, selected, out)
+                        sum_of = accumulated(sum_of, term, selected, out, True)
         if BY == "first":
             tl.store(out + i, found.to(out.dtype.element_ty), live)
         else:
@@ -603,7 +611,7 @@ def add_runs(grad, order, targets, out, total, LB: tl.constexpr, ACC: tl.constex
     going = starts
     while tl.max(going.to(tl.int32)) > 0:
         term = tl.load(grad + tl.load(order + at, going, other=0), going, other=0).to(ACC)
-        sum_of = accumulated(sum_of, term, going, out)
+        sum_of = accumulated(sum_of, term, going, out, True)
         at += 1
         going = going & (at < total)
         going = going & (tl.load(targets + at, going, other=-1) == target)

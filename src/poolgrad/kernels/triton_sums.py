@@ -313,6 +313,18 @@ def slide_inner(
     result = out + n.to(tl.int64) * D * H * W * inner + lanes
     zero = tl.zeros((RB, LB), ACC)
     ring = (zero,) * ((KW - 1) * HR)
+    steps = ()
+    oks = ()
+    parts = ()
+    for i in tl.static_range(HR + KH - 1):
+        for k in tl.static_range(KD):
+            ok = inside(h0 + (i + FH), AH) & inside(d + (k + FD), AD)
+            oks = oks + (ok,)
+            steps = steps + (((d + (k + FD)) * AH + (h0 + (i + FH))).to(tl.int64) * AW * cell_step,)
+            if SPREAD and WEIGHS == "own":
+                part = tl.load(by_h + h0 + (i + FH), ok, other=0.0) * tl.load(by_d + d + (k + FD), ok, other=0.0)
+                parts = parts + (part,)
+    source += (begin + FW) * cell_step
     factor = tl.load(numbers).to(ACC)
     weight = tl.load(numbers + 2).to(ACC)
     for t in range(0, WS + KW - 1):
@@ -322,18 +334,12 @@ def slide_inner(
             part_w = tl.load(by_w + aw, in_w, other=0.0)
         lines = ()
         for i in tl.static_range(HR + KH - 1):
-            ah = h0 + i + FH
-            in_h = in_w & inside(ah, AH)
-            if SPREAD and WEIGHS == "own":
-                part_h = part_w * tl.load(by_h + ah, in_h, other=0.0)
             line = zero
             for k in tl.static_range(KD):
-                ad = d + k + FD
-                ok = in_h & inside(ad, AD)
-                at = source + ((ad * AH + ah).to(tl.int64) * AW + aw) * cell_step
-                term = tl.load(at, tl.where(ok, live, False), other=0).to(ACC)
+                ok = in_w & oks[i * KD + k]
+                term = tl.load(source + steps[i * KD + k], tl.where(ok, live, False), other=0).to(ACC)
                 if SPREAD and WEIGHS == "own":
-                    term = term * (part_h * tl.load(by_d + ad, ok, other=0.0)).to(ACC)
+                    term = term * (part_w * parts[i * KD + k]).to(ACC)
                 if SPREAD and WEIGHS == "same":
                     term = term * weight
                 line = line + term
@@ -359,6 +365,7 @@ def slide_inner(
             to = result + ((d * H + h).to(tl.int64) * W + w) * cell_step
             tl.store(to, narrowed((total + 0.0) * scale, out), tl.where(fits, live, False))
         ring = ring[HR:]
+        source += cell_step
 
 
 @triton.jit(do_not_specialize=["lanes", "D", "H", "W", "AD", "AH", "AW"])
