@@ -23,7 +23,7 @@ def run(plan: Plan, arrays: dict[str, Any], out: Any, out_index: Any = None, *, 
     The answer is None, or the flat position of the first bad element. To look for one the host waits for the device:
     what is ``is_trusted``, such as an index that a kernel made, is not looked at.
     """
-    if out.dtype not in _FLOATS:
+    if out.dtype not in _FLOATS and plan.selector != "given":
         raise UnsupportedError(f"on a GPU the dtype must be float16, bfloat16, float32 or float64, got {out.dtype}")
     with torch.cuda.device(out.device) if out.is_cuda else contextlib.nullcontext():
         bad = None if is_trusted else _first_bad(plan, arrays)

@@ -21,6 +21,8 @@ _COMPARED = {
     torch.bfloat16: tl.float32,
     torch.float32: tl.float32,
     torch.float64: tl.float64,
+    torch.int32: tl.int32,
+    torch.int64: tl.int64,
 }
 _NO_FUSION = {"enable_fp_fusion": False}
 _NONE = 2**62
