@@ -160,6 +160,58 @@ def divisor_of(axis: Axis, output: int) -> int:
     return -(-(stop - start) // axis.dilation)
 
 
+def origins(axis: Axis) -> Any:
+    """First places of all windows of an axis, which may lie before it.
+
+    >>> origins(Axis(5, 3, 3, 2, 1)).tolist()
+    [-1, 1, 3]
+    """
+    return np.array(axis.starts) if axis.starts else np.arange(axis.outputs) * axis.stride - axis.pad
+
+
+def divisors(axis: Axis) -> Any:
+    """What averages over all windows of an axis divide by, along it.
+
+    >>> divisors(Axis(5, 3, 3, 2, 1)).tolist()
+    [2, 3, 2]
+    """
+    if axis.divisor:
+        return np.full(axis.outputs, axis.divisor)
+    if axis.counted >= 0:
+        return np.minimum(axis.window, -(-(axis.size + axis.counted - origins(axis)) // axis.dilation))
+    return sources(axis, back=False)[1]
+
+
+def sources(axis: Axis, back: bool) -> tuple[Any, Any, int]:
+    """Where results along an axis come from: first, first + step, ...; arrays of the first ones and of how many.
+
+    Of an output these are the cells of its window; going ``back``, of a cell the windows that hold it.
+
+    >>> [part.tolist() for part in sources(Axis(5, 3, 3, 2, 1), back=True)[:2]]
+    [[0, 0, 1, 1, 2], [1, 2, 1, 2, 1]]
+    """
+    step = axis.dilation
+    if not back:
+        begin = origins(axis)
+        start = begin + np.maximum(-(begin // step), 0) * step
+        stop = np.array(axis.stops) if axis.starts else np.minimum(begin + span(axis.window, step), axis.size)
+        return start, -(-(stop - start) // step), step
+    cells = np.arange(axis.size)
+    if axis.starts:
+        first = np.searchsorted(np.array(axis.stops), cells, side="right")
+        return first, np.maximum(np.searchsorted(np.array(axis.starts), cells, side="right") - first, 0), 1
+    ahead = cells + axis.pad
+    first = np.clip((ahead - span(axis.window, step)) // axis.stride + 1, 0, axis.outputs)
+    end = np.clip(ahead // axis.stride + 1, 0, axis.outputs)
+    # Windows hold a cell if it lies a multiple of the dilation behind their first place: every so many windows.
+    common = math.gcd(axis.stride, step)
+    every = step // common
+    if every > 1:
+        first = first + (ahead // common * pow(axis.stride // common, -1, every) - first) % every
+    count = np.where(ahead % common == 0, np.maximum(-(-(end - first) // every), 0), 0)
+    return first, count, every
+
+
 def common_cells(axis: Axis) -> int:
     """The least common multiple of what averages divide by along an axis; 0 where an edge cuts so many windows that
     it is vast.
