@@ -85,9 +85,9 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def torch(session: nox.Session) -> None:
-    """Tests of poolgrad.torch with the PyTorch it is made for, on the CPU."""
+    """Tests of poolgrad.torch with the PyTorch it is made for, and of the GPU's kernels in Triton's interpreter."""
     session.install(build_wheel(session), *TESTS, *TORCH)
-    session.run("pytest", "tests/frontends", *(session.posargs or ["-n", "auto"]))
+    session.run("pytest", *(session.posargs or ["-n", "auto", "tests/frontends", "tests/gpu"]))
 
 
 @nox.session

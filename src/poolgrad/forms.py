@@ -14,6 +14,8 @@ from poolgrad.windows import Axis
 
 EACH = 8  # numbers of an axis
 _FLAGS = {"s": "last_axis_slowest", "i": "infinite_floor", "v": "verify"}
+TRUSTED = "t"
+"""The flag of an index that a kernel made: a GPU does not look for bad entries in it, for which the host would wait."""
 
 
 class Rule(NamedTuple):
@@ -121,7 +123,7 @@ def derived(rule: Rule) -> Rule:
     ('offset', 'first_max')
     """
     if rule.numbering != "ordinal":
-        return rule._replace(selector="offset" if rule.numbering == "offset" else "given", flags="")
+        return rule._replace(selector="offset" if rule.numbering == "offset" else "given", flags=TRUSTED)
     if "i" in rule.flags:
         return Rule("all_near", flags="s")
     return Rule("first_max") if rule.selector == "floor" else rule._replace(flags="")

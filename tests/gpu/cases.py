@@ -40,9 +40,7 @@ class Case:
 def run_core(plan: Plan, arrays: dict[str, torch.Tensor], out: torch.Tensor, index: torch.Tensor | None) -> int | None:
     addresses = [arrays[role].data_ptr() if role in arrays else 0 for role in ("input", "reference", "index", "data")]
     a, b, c, d = addresses
-    return cpu.run_at(
-        cpu.problem(plan), (a, b, c, d, out.data_ptr(), 0 if index is None else index.data_ptr()), threads=1
-    )
+    return cpu.run_at(cpu.problem(plan), a, b, c, d, out.data_ptr(), 0 if index is None else index.data_ptr(), 1)
 
 
 def numbers(draw: random.Random, shape: tuple[int, ...], dtype: str, *, is_special: bool = False) -> torch.Tensor:

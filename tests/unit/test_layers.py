@@ -32,6 +32,14 @@ ALLOWED: dict[str, set[str]] = {
     "dispatch": {"plan", "arguments", "errors"},
     "kernels": set(),
     "kernels.cpu": {"plan", "calls", "threads", "errors", "_core"},
+    "kernels.triton_tiles": set(),
+    "kernels.triton_sums": {"kernels"},
+    "kernels.triton_maxima": {"kernels"},
+    "kernels.gpu_tables": {"plan", "windows"},
+    "kernels.gpu_tiles": {"plan"},
+    "kernels.gpu_averages": {"kernels", "plan", "windows"},
+    "kernels.gpu_maxima": {"kernels", "plan", "windows"},
+    "kernels.gpu": {"kernels", "plan", "errors"},
     "frontends": set(),
     "frontends._numpy": {"dispatch", "plan", "kernels", "calls", "results", "dtypes", "faults", "errors"},
     "frontends._torch": {"dispatch", "torch", "forms", "plan", "errors"},
@@ -54,6 +62,8 @@ LATER: dict[str, set[str]] = {"dispatch": {"frontends"}, "cli": {"demo_picture"}
 # Packages that nobody has to have; the modules that may import one are loaded later, and by name.
 OPTIONAL = {"torch", "jax", "cupy", "dask", "triton", "matplotlib", "ml_dtypes", "tensorflow"}
 NEEDING = {"demo_picture": {"matplotlib"}, "frontends._torch": {"torch"}, "torch": {"torch"}}
+NEEDING |= {f"kernels.triton_{name}": {"triton"} for name in ("tiles", "sums", "maxima")}
+NEEDING |= {f"kernels.gpu{name}": {"torch", "triton"} for name in ("", "_tables", "_averages", "_maxima")}
 
 
 def _modules() -> dict[str, Path]:

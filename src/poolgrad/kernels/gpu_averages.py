@@ -10,7 +10,20 @@ import triton.language as tl
 
 from poolgrad.kernels import triton_sums as kernels
 from poolgrad.kernels.gpu_tables import Shares, divisors_of, shares, table
-from poolgrad.kernels.gpu_tiles import LANES, SLIDE_INNER, SLIDE_ROWS, blocks, evens, has_pairs, is_plain, is_small, is_wide, line_sizes, quotients, tiles
+from poolgrad.kernels.gpu_tiles import (
+    LANES,
+    SLIDE_INNER,
+    SLIDE_ROWS,
+    blocks,
+    evens,
+    has_pairs,
+    is_plain,
+    is_small,
+    is_wide,
+    line_sizes,
+    quotients,
+    tiles,
+)
 from poolgrad.plan import BACK, Plan
 from poolgrad.windows import Axis, divisors
 

@@ -12,7 +12,20 @@ import triton.language as tl
 
 from poolgrad.kernels import triton_maxima as kernels
 from poolgrad.kernels.gpu_tables import box, origins_of, skips_of, table, whole_of
-from poolgrad.kernels.gpu_tiles import LANES, PLANES, ROUTE, evens, has_pairs, inner_block, is_plain, is_small, is_wide, line_sizes, quotients, tiles
+from poolgrad.kernels.gpu_tiles import (
+    LANES,
+    PLANES,
+    ROUTE,
+    evens,
+    has_pairs,
+    inner_block,
+    is_plain,
+    is_small,
+    is_wide,
+    line_sizes,
+    quotients,
+    tiles,
+)
 from poolgrad.plan import Plan
 from poolgrad.windows import Axis
 

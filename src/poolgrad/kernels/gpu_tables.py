@@ -76,7 +76,9 @@ class Shares(NamedTuple):
     """
 
     parts: tuple[torch.Tensor, torch.Tensor, torch.Tensor] | None
-    numbers: torch.Tensor  # the factor at the end, high and low; the weight of every window; the common part and its reciprocal
+    numbers: (
+        torch.Tensor
+    )  # the factor at the end, high and low; the weight of every window; the common part and its reciprocal
     weighs: str  # "own" weights or divisors of windows, the "same" for all, or "none" before the end
     are_exact: bool
 

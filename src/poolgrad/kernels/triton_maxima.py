@@ -337,7 +337,7 @@ def route_march(
                 ok = ok & inside(h + (b + FH), OH)
             oks = oks + (ok,)
     sums = (tl.zeros((RB, LB), ACC),) * (KM - 1)
-    for t in range(0, STEPS + KM - 1):
+    for t in range(STEPS + KM - 1):
         is_there = inside(begin + t + FM, OM)
         sums = sums + (tl.zeros((RB, LB), ACC),)
         for b in tl.static_range(KH):
@@ -393,7 +393,7 @@ def best_march(
     first = tl.maximum(PW - w, 0) + (tl.maximum(PH - h, 0) * KW if DEEP else 0)
     values = (lowest_of_all,) * (KM - 1)
     numbers = (tl.zeros((RB, LB), tl.int32),) * (KM - 1)
-    for t in range(0, STEPS + KM - 1):
+    for t in range(STEPS + KM - 1):
         is_there = inside(begin + t - PM, M)
         value = lowest_of_all
         number = tl.zeros((RB, LB), tl.int32)
@@ -463,9 +463,9 @@ def route_any(
     sum_of = tl.zeros((LB,), ACC)
     slow = most_w if LAST_SLOWEST else most_d
     fast = most_d if LAST_SLOWEST else most_w
-    for j in range(0, slow):
-        for b in range(0, most_h):
-            for k in range(0, fast):
+    for j in range(slow):
+        for b in range(most_h):
+            for k in range(fast):
                 a = k if LAST_SLOWEST else j
                 e = j if LAST_SLOWEST else k
                 ok = live & (a < cd) & (b < ch) & (e < cw)
@@ -499,14 +499,15 @@ def route_planes(
     n = lane // inner
     source = n * OD * OH * OW * inner + c
     target = n * D * H * W * inner + c
-    for od in range(0, OD):
+    for od in range(OD):
         origin_d = tl.load(origins_d + od)
-        for oh in range(0, OH):
+        for oh in range(OH):
             origin_h = tl.load(origins_h + oh)
             line = source + (od * OH + oh).to(tl.int64) * OW * inner
             for begin in range(0, OW, AT_ONCE):
                 cells = ()
                 terms = ()
+                oks = ()
                 for k in tl.static_range(AT_ONCE):
                     ok = live & (begin + k < OW)
                     at = line + (begin + k) * inner
@@ -518,10 +519,10 @@ def route_planes(
                     h = origin_h + rest % KH * dilation_h
                     w = origin_w + place % KW * dilation_w
                     cells = cells + (target + ((d.to(tl.int64) * H + h) * W + w) * inner,)
+                    oks = oks + (ok & inside(d, D) & inside(h, H) & inside(w, W),)
                 for k in tl.static_range(AT_ONCE):
-                    ok = live & (begin + k < OW)
-                    before = tl.load(out + cells[k], ok, other=0).to(ACC)
-                    tl.store(out + cells[k], narrowed(before + terms[k], out), ok)
+                    before = tl.load(out + cells[k], oks[k], other=0).to(ACC)
+                    tl.store(out + cells[k], narrowed(before + terms[k], out), oks[k])
                     # The threads that store an element and those that load it next need not be the same.
                     tl.debug_barrier()
 
@@ -543,6 +544,7 @@ def pick_any(
         d = tl.load(origins_d + od, live, other=0) + rest // KH * dilation_d
         h = tl.load(origins_h + oh, live, other=0) + rest % KH * dilation_h
         w = tl.load(origins_w + ow, live, other=0) + place % KW * dilation_w
+        named = named & inside(d, D) & inside(h, H) & inside(w, W)
         at = (((n * D + d) * H + h) * W + w) * inner + c
         tl.store(out + i, tl.load(data + at, named, other=0), live)
     else:
@@ -555,9 +557,9 @@ def pick_any(
         wanted = tl.load(reference + i, live, other=0).to(ACC)
         sum_of = tl.zeros((LB,), ACC)
         found = tl.full((LB,), -1, tl.int64)
-        for a in range(0, most_d):
-            for b in range(0, most_h):
-                for e in range(0, most_w):
+        for a in range(most_d):
+            for b in range(most_h):
+                for e in range(most_w):
                     ok = live & (a < cd) & (b < ch) & (e < cw)
                     d = fd + a * dilation_d
                     h = fh + b * dilation_h

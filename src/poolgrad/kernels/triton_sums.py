@@ -111,7 +111,7 @@ def axis_sum(
         divisor = tl.load(before + cell // last, live, other=1.0) * tl.load(after + cell % last, live, other=1.0)
     high = tl.zeros((LB,), ACC)
     low = tl.zeros((LB,), ACC)
-    for j in range(0, most):
+    for j in range(most):
         ok = live & (j < n)
         term = tl.load(x + at, ok, other=0).to(ACC)
         term_low = tl.zeros((LB,), ACC)
@@ -327,7 +327,7 @@ def slide_inner(
     source += (begin + FW) * cell_step
     factor = tl.load(numbers).to(ACC)
     weight = tl.load(numbers + 2).to(ACC)
-    for t in range(0, WS + KW - 1):
+    for t in range(WS + KW - 1):
         aw = begin + t + FW
         in_w = inside(aw, AW)
         if SPREAD and WEIGHS == "own":
@@ -402,7 +402,7 @@ def slide_rows(
     if WEIGHS == "own" and not SPREAD:
         divisor = tl.load(by_d + d, live, other=1.0) * tl.load(by_w + w, live, other=1.0)
     ring = (tl.zeros((LB,), ACC),) * ((KH - 1) * KW)
-    for t in range(0, HS + KH - 1):
+    for t in range(HS + KH - 1):
         ah = begin + t + FH
         in_h = inside(ah, AH)
         if SPREAD and WEIGHS == "own":

@@ -95,7 +95,6 @@ def rounded(value, like):
     return narrowed(value, like).to(value.dtype)
 
 
-
 @triton.jit
 def pairs(row, first, ok, W, other: tl.constexpr, RB: tl.constexpr, LB: tl.constexpr):
     """Two neighbours a lane, the lanes' next to each other in memory: the even and the odd ones, `other` off the axis.

@@ -13,7 +13,7 @@ from torch import Tensor
 from poolgrad import results
 from poolgrad.errors import InvalidArgumentError, UnsupportedError
 from poolgrad.faults import explain
-from poolgrad.forms import Rule, flattened, plan_of
+from poolgrad.forms import TRUSTED, Rule, flattened, plan_of
 from poolgrad.kernels import cpu
 from poolgrad.plan import BACK, Plan, Shape
 from poolgrad.windows import Axis
@@ -118,6 +118,7 @@ class Call:
         "index_dtype",
         "inputs",
         "is_empty",
+        "is_trusted",
         "names",
         "outputs",
         "plan",
@@ -126,8 +127,11 @@ class Call:
         "writes",
     )
 
-    def __init__(self, plan: Plan, reads: Side, writes: Side, names: Mapping[str, str] = ROLES) -> None:
-        """``names`` are what an error calls the tensors, by role."""
+    def __init__(
+        self, plan: Plan, reads: Side, writes: Side, names: Mapping[str, str] = ROLES, *, is_trusted: bool = False
+    ) -> None:
+        """``names`` are what an error calls the tensors, by role; an index that ``is_trusted`` was made by a kernel."""
+        self.is_trusted = is_trusted
         self.plan, self.reads, self.writes, self.names = plan, reads, writes, names
         back = plan.family in BACK
         self.inputs, self.outputs = (writes, reads) if back else (reads, writes)
@@ -202,7 +206,7 @@ class Call:
         arrays = {"input": input, "reference": reference, "index": index, self.data_role: data}
         given = {role: tensor for role, tensor in arrays.items() if tensor is not None}
         if not data.is_cpu:
-            bad = _gpu().run(self.plan, given, out, out_index)
+            bad = _gpu().run(self.plan, given, out, out_index, is_trusted=self.is_trusted)
         if bad is not None:
             # The plan knows memory, not the order of axes.
             flat = {role: _in_memory_order(tensor, self.plan) for role, tensor in given.items()}
@@ -222,7 +226,8 @@ def call_of(family: str, rule: Rule, axes: Sequence[Axis], shape: Shape, order: 
     folded = flattened(axes) if rule.selector == "given" else axes
     plan = plan_of(family, rule, DTYPES[dtype], outer, folded, inner)
     sides = side(shape, order), side((*shape[:-spatial], *(axis.outputs for axis in axes)), order)
-    return Call(plan, *(reversed(sides) if family in BACK else sides))
+    reads, writes = reversed(sides) if family in BACK else sides
+    return Call(plan, reads, writes, is_trusted=TRUSTED in rule.flags)
 
 
 def _in_memory_order(tensor: Tensor, plan: Plan) -> Tensor:
@@ -234,4 +239,4 @@ def _gpu() -> Any:
     try:
         return importlib.import_module("poolgrad.kernels.gpu")
     except ImportError as error:
-        raise UnsupportedError(f"no GPU kernels yet: {error}") from error
+        raise UnsupportedError(f"tensors of a GPU need Triton, which comes with PyTorch for it: {error}") from error
