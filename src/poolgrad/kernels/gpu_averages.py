@@ -58,8 +58,8 @@ def _mean(plan: Plan, given: Shares, x: Any, out: Any) -> None:
     kernels.mean_tile[(t.programs,)](
         x, out, *_weights(plan, given, out.device), given.numbers, t.rows, *line_sizes(plan), plan.inner,
         *(axis.window for axis in plan.axes), *(axis.stride for axis in plan.axes), *(axis.pad for axis in plan.axes),
-        *(axis.dilation for axis in plan.axes), given.weighs, t.last, has_pairs(plan), t.row_block, t.lane_block, t.is_wide,
-        _SUMS[x.dtype], x.dtype == torch.float64, *evens(plan), num_warps=t.warps, **_NO_FUSION,
+        *(axis.dilation for axis in plan.axes), given.weighs, t.last, has_pairs(plan), t.row_block, t.lane_block,
+        t.is_wide, _SUMS[x.dtype], x.dtype == torch.float64, *evens(plan), num_warps=t.warps, **_NO_FUSION,
     )  # fmt: skip
 
 

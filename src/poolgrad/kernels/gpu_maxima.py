@@ -127,8 +127,8 @@ def _tile(plan: Plan, x: Any, out: Any, index: Any) -> None:
         t.rows, *line_sizes(plan), plan.inner, *plan.index_map[:3],
         *(axis.window for axis in plan.axes), *(axis.stride for axis in plan.axes), *(axis.pad for axis in plan.axes),
         *(axis.dilation for axis in plan.axes), *_rules(plan), index is not None, plan.numbering == "position",
-        out is not None, t.last, has_pairs(plan), t.row_block, t.lane_block, t.is_wide, _COMPARED[x.dtype], *evens(plan),
-        num_warps=t.warps, **_NO_FUSION,
+        out is not None, t.last, has_pairs(plan), t.row_block, t.lane_block, t.is_wide, _COMPARED[x.dtype],
+        *evens(plan), num_warps=t.warps, **_NO_FUSION,
     )  # fmt: skip
 
 
@@ -222,7 +222,8 @@ def _route(plan: Plan, grad: Any, places: Any, out: Any) -> None:
     kernels.route_tile[(t.programs,)](
         grad, places, out, t.rows, *cells, *line_sizes(plan), plan.inner,
         *(axis.window for axis in plan.axes), *(axis.stride for axis in plan.axes), *(axis.pad for axis in plan.axes),
-        t.last, t.row_block, t.lane_block, t.is_wide, _COMPARED[grad.dtype], *evens(plan), num_warps=t.warps, **_NO_FUSION,
+        t.last, t.row_block, t.lane_block, t.is_wide, _COMPARED[grad.dtype], *evens(plan),
+        num_warps=t.warps, **_NO_FUSION,
     )  # fmt: skip
 
 

@@ -588,7 +588,7 @@ def bad_places(
     LB: tl.constexpr, WIDE: tl.constexpr,
 ):  # fmt: skip
     """The first of a program's outputs whose place is not one of its window's cells in the input, or `none`."""
-    i, n, od, oh, ow, c, live = flat(total, OD, OH, OW, inner, LB, WIDE)
+    i, _, od, oh, ow, _, live = flat(total, OD, OH, OW, inner, LB, WIDE)
     place = tl.load(index + i, live, other=0).to(tl.int64)
     rest = place // KW
     good = place >= 0

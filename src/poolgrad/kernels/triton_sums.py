@@ -1,8 +1,8 @@
 """Averages and their gradients in Triton: one order of summation, over D, then H, then W, as on every processor.
 
 A program computes each of its results whole: no atomics, and no bit depends on the tile. Sums have twice the precision
-of the elements. For float64 (``PAIR``) that is the unevaluated sum of two: all sums are written as (high, low), and where
-the low part is not used the compiler drops it.
+of the elements. For float64 (``PAIR``) that is the unevaluated sum of two: all sums are written as (high, low), and
+where the low part is not used the compiler drops it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which elements a program owns, and where the sources of a result lie: Triton functions that all kernels share.
 
-Tensors are ``[outer, D, H, W, inner]``. A program owns a tile of ``RB`` rows by ``LB`` lanes of the side it writes: lanes
-run along ``inner`` (``LAST``) or, where that is 1, along W. Bases are 64-bit numbers, steps inside a window too.
+Tensors are ``[outer, D, H, W, inner]``. A program owns a tile of ``RB`` rows by ``LB`` lanes of the side it writes:
+lanes run along ``inner`` (``LAST``) or, where that is 1, along W. Bases are 64-bit numbers, steps inside a window too.
 """
 
 from __future__ import annotations
