@@ -6,6 +6,15 @@ namespace poolgrad {
 
 namespace {
 
+bool is_float(Dtype dtype) {
+  return dtype == Dtype::float16 || dtype == Dtype::bfloat16 || dtype == Dtype::float32 || dtype == Dtype::float64;
+}
+
+template <Kernels (*floats)(const Problem&), Kernels (*integers)(const Problem&)>
+Kernels find_part(const Problem& p) {
+  return is_float(p.dtype) ? floats(p) : integers(p);
+}
+
 bool always() { return true; }
 
 #if defined(POOLGRAD_X86) && (defined(__GNUC__) || defined(__clang__))
@@ -18,13 +27,15 @@ bool has_avx512() {
 
 const Isa known[] = {
 #if defined(POOLGRAD_X86) && (defined(__GNUC__) || defined(__clang__))
-    {"avx512", has_avx512, avx512::find},
-    {"avx2", has_avx2, avx2::find},
+    {"avx512", has_avx512, find_part<avx512_floats::find, avx2_integers::find>},
+    {"avx2", has_avx2, find_part<avx2_floats::find, avx2_integers::find>},
 #endif
     {"base", always, base::find},
 };
 
 }  // namespace
+
+Kernels base::find(const Problem& p) { return find_part<base_floats::find, base_integers::find>(p); }
 
 const Isa* isas(int* count) {
   *count = int(sizeof known / sizeof known[0]);

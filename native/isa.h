@@ -5,14 +5,17 @@
 
 namespace poolgrad {
 
+// Each is built in parts, by element type; integers gain nothing from the longest vectors.
+#define POOLGRAD_PARTS(X) X(base_floats) X(base_integers) X(avx2_floats) X(avx2_integers) X(avx512_floats)
+#define POOLGRAD_PART(name)       \
+  namespace name {                \
+  Kernels find(const Problem& p); \
+  }
+POOLGRAD_PARTS(POOLGRAD_PART)
+#undef POOLGRAD_PART
+
 namespace base {
-Kernels find(const Problem&);
-}
-namespace avx2 {
-Kernels find(const Problem&);
-}
-namespace avx512 {
-Kernels find(const Problem&);
+Kernels find(const Problem& p);
 }
 
 struct Isa {

@@ -102,8 +102,9 @@ struct Tile {
   Watch* watch;  // may be null
 };
 
-// Memory of the calling thread, kept for its next kernel; null if there is none.
-void* thread_scratch(std::int64_t bytes);
+// Memory of the calling thread, kept for its next kernel; null if there is none. A kernel that calls another one has
+// memory apart from its.
+void* thread_scratch(std::int64_t bytes, bool calls);
 
 // Is a result of this size better written past the caches?
 bool is_streamed(std::int64_t bytes);

@@ -222,10 +222,10 @@ std::int64_t Problem::output_count() const { return outer * output_cells() * inn
 
 void spoil_scratch(bool on) { is_spoilt = on; }
 
-void* thread_scratch(std::int64_t bytes) {
+void* thread_scratch(std::int64_t bytes, bool calls) {
   // Kept between calls: memory of this size would be given back to the system, and asked for again, each time.
-  thread_local ThreadScratch scratch;
-  return scratch.get(std::size_t(bytes));
+  thread_local ThreadScratch scratch[2];
+  return scratch[calls ? 1 : 0].get(std::size_t(bytes));
 }
 
 bool is_streamed(std::int64_t bytes) { return bytes > (std::int64_t(8) << 20); }

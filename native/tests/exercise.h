@@ -142,11 +142,13 @@ inline std::vector<Tile> drawn_tiles(const Problem& p, Random& random) {
 template <class W>
 class Call {
  public:
-  Call(const Problem& problem, const Arrays<W>& arrays, bool shifted, unsigned char garbage = 0xa5)
+  Call(const Problem& problem, const Arrays<W>& arrays, bool shifted, unsigned char garbage = 0xa5,
+       bool asks_where = true)
       : out(problem.dtype, goes_back(problem) ? problem.input_count() : problem.output_count(), shifted, garbage),
         out_index(problem.index_dtype, problem.output_count(), shifted, garbage),
         index(problem.index_dtype, arrays.index, shifted),
         problem_(problem),
+        asks_where_(asks_where),
         input_(problem.dtype, arrays.input, shifted),
         reference_(problem.dtype, arrays.reference, shifted),
         data_(problem.dtype, arrays.data, shifted) {}
@@ -169,6 +171,8 @@ class Call {
     return {Outcome::done, 0};
   }
 
+  bool tells_where() const { return problem_.family == Family::maximum && asks_where_; }
+
   Memory out, out_index, index;
 
  private:
@@ -179,11 +183,12 @@ class Call {
     buffers.index = index.data();
     buffers.data = data_.data();
     buffers.out = out.data();
-    buffers.out_index = problem_.family == Family::maximum ? out_index.data() : nullptr;
+    buffers.out_index = tells_where() ? out_index.data() : nullptr;
     return buffers;
   }
 
   Problem problem_;
+  bool asks_where_;
   Memory input_, reference_, data_;
 };
 
@@ -193,7 +198,7 @@ void check_answer(const Problem& p, const Answer<W>& answer, const Call<W>& call
   for (std::int64_t k = call.out.count() - 1; k >= 0; --k) {
     wrong = fits(answer, std::size_t(k), call.out.template get<W>(k)) ? wrong : k;
   }
-  if (p.family == Family::maximum && p.selector != Selector::floor) {
+  if (call.tells_where() && p.selector != Selector::floor) {
     for (std::int64_t k = call.out_index.count() - 1; k >= 0; --k) {
       const std::uint64_t expected = kept(p.index_dtype, std::uint64_t(answer.index[std::size_t(k)]));
       const bool equal = kept(p.index_dtype, call.out_index.template get<std::uint64_t>(k)) == expected;
@@ -219,12 +224,16 @@ void exercise_wide(const Problem& p, const std::string& geometry, Flavour flavou
   const Answer<W> answer = answer_of(p, arrays);
   std::vector<W> first;
   bool shifted = false;
+  // Maxima are asked for with and without their places.
+  const int kinds = p.family == Family::maximum ? 2 : 1;
   for (const Isa* isa : usable_isas()) {
-    for (const int count : threads) {
+    for (int turn = 0; turn < kinds * int(threads.size()); ++turn) {
+      const int count = threads[std::size_t(turn / kinds)];
+      const bool asks_where = turn % kinds == 0;
       checks::subject = described(p, geometry) + ", " + isa->name + ", " +
                         (count == cut_anywhere ? "cut" : std::to_string(count) + " threads") +
-                        (shifted ? ", shifted" : "");
-      Call<W> call(p, arrays, shifted, shifted ? 0xa5 : 0x5a);
+                        (asks_where ? "" : ", values") + (shifted ? ", shifted" : "");
+      Call<W> call(p, arrays, shifted, shifted ? 0xa5 : 0x5a, asks_where);
       const Status status = count == cut_anywhere ? call.run_cut(*isa, random) : call.run(*isa, count);
       CHECK_EQUAL(int(status.outcome), int(Outcome::done));
       check_answer(p, answer, call);
@@ -237,7 +246,7 @@ void exercise_wide(const Problem& p, const std::string& geometry, Flavour flavou
         alike = alike && same(first[std::size_t(k)], value);
       }
       CHECK(alike);
-      shifted = !shifted;
+      shifted = shifted != (turn % kinds == kinds - 1);
     }
   }
   checks::subject.clear();

@@ -158,6 +158,7 @@ inline std::int64_t kept(Dtype dtype, std::int64_t value) {
 enum class Flavour {
   wide,  // all sizes and signs
   tied,  // few different values, close ones among them; floats with NaN, infinities and both zeros
+  low,   // nothing above zero, of which there are both; floats without NaN but, far apart, a few
 };
 
 inline double drawn(Dtype dtype, Flavour flavour, Random& random, double*) {
@@ -165,6 +166,10 @@ inline double drawn(Dtype dtype, Flavour flavour, Random& random, double*) {
     return kept(dtype, std::ldexp(2 * random.unit() - 1, int(random.below(13)) - 6));
   }
   constexpr double infinity = std::numeric_limits<double>::infinity();
+  if (flavour == Flavour::low) {
+    const double lows[] = {0.0, -0.0, -infinity, -0.25, -0.5, -1.0};
+    return random.below(3000) == 0 ? std::numeric_limits<double>::quiet_NaN() : lows[random.below(6)];
+  }
   const std::int64_t kind = random.below(40);
   if (kind < 4) {
     const double specials[] = {std::numeric_limits<double>::quiet_NaN(), -infinity, infinity, -0.0};

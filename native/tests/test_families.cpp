@@ -140,6 +140,9 @@ void test_small_families() {
       for (const Flavour flavour : {Flavour::wide, Flavour::tied}) {
         try_all(geometry, dtype, flavour, {1, cut_anywhere}, turn++);
       }
+      Problem p = geometry.problem();
+      p.dtype = dtype;
+      try_maximum(p, geometry, Flavour::low, {1, cut_anywhere}, turn);
     }
     const Geometry geometry = huge_window();
     Problem p = geometry.problem();
@@ -165,6 +168,9 @@ void test_large_families() {
       try_all(geometry, dtypes[turn % 4], flavour, {turn % 2 == 0 ? 3 : cut_anywhere}, turn);
       ++turn;
     }
+    Problem p = geometry.problem();
+    p.dtype = dtypes[turn / 2 % 4];
+    try_maximum(p, geometry, Flavour::low, {3}, turn);
   }
 }
 

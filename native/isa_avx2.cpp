@@ -1,3 +1,0 @@
-#define POOLGRAD_ISA avx2
-
-#include "kernels.inc"

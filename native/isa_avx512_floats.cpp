@@ -1,0 +1,4 @@
+#define POOLGRAD_ISA avx512_floats
+constexpr bool builds_floats = true, is_base = false;
+
+#include "kernels.inc"

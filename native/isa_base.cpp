@@ -1,4 +1,0 @@
-#define POOLGRAD_ISA base
-#define POOLGRAD_ISA_IS_BASE
-
-#include "kernels.inc"

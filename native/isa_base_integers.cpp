@@ -1,0 +1,4 @@
+#define POOLGRAD_ISA base_integers
+constexpr bool builds_floats = false, is_base = true;
+
+#include "kernels.inc"
