@@ -13,7 +13,11 @@ from poolgrad.errors import InvalidArgumentError, UnsupportedError
 from poolgrad.plan import Plan, Shape
 
 # Top-level module of an array's class -> frontend.
-_FRONTENDS = {"numpy": "poolgrad.frontends._numpy", "torch": "poolgrad.frontends._torch"}
+_FRONTENDS = {
+    "numpy": "poolgrad.frontends._numpy",
+    "torch": "poolgrad.frontends._torch",
+    "cupy": "poolgrad.frontends._cupy",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,9 +39,16 @@ def check(case: Case) -> None:
             assert_same(found_index, index)
 
 
-@pytest.mark.parametrize("seed", range(120))
+@pytest.mark.parametrize("seed", range(60))
 def test_any_plan(seed: int) -> None:
     check(drawn_case(seed))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("first", range(60, 660, 20))
+def test_many_plans(first: int) -> None:
+    for seed in range(first, first + 20):
+        check(drawn_case(seed))
 
 
 WINDOWS = {
@@ -56,21 +63,46 @@ WINDOWS = {
 }
 
 
+FAMILIES = (("mean", "none"), ("spread", "none"), ("maximum", "first_nan"), ("route", "offset"))
+
+
+# Kernels differ by windows and layout, and by whether sums are in pairs of doubles; other dtypes take turns.
 @pytest.mark.parametrize("inner", [1, 6])
+@pytest.mark.parametrize("windows", WINDOWS)
+def test_usual_windows(windows: str, inner: int) -> None:
+    turn = list(WINDOWS).index(windows) + inner
+    for dtype in ("float64", ("float32", "bfloat16", "float16")[turn % 3]):
+        draw = random.Random(f"{windows} {dtype} {inner}")
+        for family, selector in FAMILIES:
+            check(case_of(draw, family, selector, dtype, 2, WINDOWS[windows], inner))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("inner", [1, 6, 64, 130])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("windows", WINDOWS)
-def test_usual_windows(windows: str, dtype: str, inner: int) -> None:
+def test_usual_windows_of_all_dtypes(windows: str, dtype: str, inner: int) -> None:
     draw = random.Random(f"{windows} {dtype} {inner}")
-    for family, selector in (("mean", "none"), ("spread", "none"), ("maximum", "first_nan"), ("route", "offset")):
-        check(case_of(draw, family, selector, dtype, 2, WINDOWS[windows], inner))
+    for family, selector in FAMILIES:
+        check(case_of(draw, family, selector, dtype, 3, WINDOWS[windows], inner))
 
 
-@pytest.mark.parametrize("inner", [1, 128])
-def test_windows_that_many_cells_share(inner: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each channel is a lane there; on the host fewer of them are enough."""
+@pytest.mark.parametrize(
+    ("size", "inner", "dtypes"),
+    [
+        pytest.param(8, 1, ("bfloat16", "float64"), id="first"),
+        pytest.param(8, 33, ("float32",), id="last"),
+        pytest.param(11, 128, tuple(DTYPES), id="many", marks=pytest.mark.gpu),
+    ],
+)
+def test_windows_that_many_cells_share(
+    size: int, inner: int, dtypes: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each channel is a lane there; fewer of them are enough."""
     monkeypatch.setattr(gpu_maxima, "_LEAST_PLANES", 1)
-    for dtype in DTYPES:
-        check(case_of(random.Random(dtype), "route", "offset", dtype, 3, [make_axis("x", 11, 7, 1, "same")] * 2, inner))
+    axes = [make_axis("x", size, 7, 1, "same")] * 2
+    for dtype in dtypes:
+        check(case_of(random.Random(dtype), "route", "offset", dtype, 2, axes, inner))
 
 
 def test_integers_are_refused() -> None:

@@ -33,16 +33,17 @@ ALLOWED: dict[str, set[str]] = {
     "kernels": set(),
     "kernels.cpu": {"plan", "calls", "threads", "errors", "_core"},
     "kernels.triton_tiles": set(),
-    "kernels.triton_sums": {"kernels"},
-    "kernels.triton_maxima": {"kernels"},
+    "kernels.triton_sums": {"kernels.triton_tiles"},
+    "kernels.triton_maxima": {"kernels.triton_tiles", "kernels.triton_sums"},
     "kernels.gpu_tables": {"plan", "windows"},
     "kernels.gpu_tiles": {"plan"},
-    "kernels.gpu_averages": {"kernels", "plan", "windows"},
-    "kernels.gpu_maxima": {"kernels", "plan", "windows"},
-    "kernels.gpu": {"kernels", "plan", "errors"},
+    "kernels.gpu_averages": {"kernels.triton_sums", "kernels.gpu_tables", "kernels.gpu_tiles", "plan", "windows"},
+    "kernels.gpu_maxima": {"kernels.triton_maxima", "kernels.gpu_tables", "kernels.gpu_tiles", "plan", "windows"},
+    "kernels.gpu": {"kernels.gpu_averages", "kernels.gpu_maxima", "plan", "errors"},
     "frontends": set(),
     "frontends._numpy": {"dispatch", "plan", "kernels", "calls", "results", "dtypes", "faults", "errors"},
     "frontends._torch": {"dispatch", "torch", "forms", "plan", "errors"},
+    "frontends._cupy": {"dispatch", "frontends._torch", "torch", "plan", "errors"},
     "torch": {*("arguments", "dtypes", "errors", "faults", "forms", "kernels", "philox", "plan", "results"), "windows"},
     "functional": {"calls", "arguments", "dispatch", "dtypes", "plan", "windows", "errors"},
     "fractional": {"functional", "calls", "arguments", "dispatch", "philox", "dtypes", "plan", "windows", "errors"},
@@ -62,6 +63,7 @@ LATER: dict[str, set[str]] = {"dispatch": {"frontends"}, "cli": {"demo_picture"}
 # Packages that nobody has to have; the modules that may import one are loaded later, and by name.
 OPTIONAL = {"torch", "jax", "cupy", "dask", "triton", "matplotlib", "ml_dtypes", "tensorflow"}
 NEEDING = {"demo_picture": {"matplotlib"}, "frontends._torch": {"torch"}, "torch": {"torch"}}
+NEEDING |= {"frontends._cupy": {"cupy", "torch"}}
 NEEDING |= {f"kernels.triton_{name}": {"triton"} for name in ("tiles", "sums", "maxima")}
 NEEDING |= {f"kernels.gpu{name}": {"torch", "triton"} for name in ("", "_tables", "_averages", "_maxima")}
 

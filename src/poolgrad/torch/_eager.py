@@ -26,18 +26,15 @@ _kept: dict[Hashable, Eager] = {}
 
 
 def _plain_keys() -> frozenset[int]:
-    """Dispatch keys of tensors that are nothing but memory, on the CPU and on a GPU."""
-    sample = torch.empty(0)
-    keys = torch._C._dispatch_keys(sample)
-    with torch.inference_mode():
-        inference = torch._C._dispatch_keys(torch.empty(0))
-    found = [keys, inference]
+    """Dispatch keys of tensors that are nothing but memory, on the CPU and on a GPU, in inference mode and not."""
     key = torch._C.DispatchKey
-    for these in (keys, inference):
-        other = (
-            these.remove(key.CPU).remove(key.AutogradCPU).remove(key.AutocastCPU).add(key.CUDA).add(key.AutocastCUDA)
-        )
-        found.append(other.add(key.AutogradCUDA) if these.has(key.AutogradCPU) else other)
+    found = []
+    for own, cast, grad in (
+        (key.CPU, key.AutocastCPU, key.AutogradCPU),
+        (key.CUDA, key.AutocastCUDA, key.AutogradCUDA),
+    ):
+        inference = torch._C.DispatchKeySet(own).add(cast)
+        found += [inference, inference.add(key.ADInplaceOrView).add(grad)]
     return frozenset(one.raw_repr() for one in found)
 
 

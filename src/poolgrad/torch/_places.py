@@ -47,7 +47,8 @@ def _meet(indices: Tensor, sizes: Sequence[int]) -> bool:
 
 def _last_of_each(values: Tensor, indices: Tensor, cells: int, spatial: int) -> Tensor:
     """The values that stay where several go to one place: the last one does, the others count as zeros."""
-    flat = indices.flatten(-spatial)
+    # Places beyond the plane are refused later: here a GPU would give up.
+    flat = indices.flatten(-spatial).clamp(0, cells - 1)
     numbers = torch.arange(flat.shape[-1], device=flat.device).expand_as(flat)
     last = torch.full((*flat.shape[:-1], cells), -1, dtype=torch.int64, device=flat.device)
     last = last.scatter_reduce(-1, flat, numbers, "amax")
