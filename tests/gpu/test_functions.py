@@ -77,6 +77,20 @@ def test_unpooling(spatial: int, sizes: tuple[int, ...], window: int) -> None:
         assert torch.equal(here, there)
 
 
+@pytest.mark.parametrize("order", ["first", "last"])
+@pytest.mark.parametrize("case", [*FEW, AVERAGES[5], MAXIMA[5]])
+def test_launches_are_repeated(case: Case, order: str) -> None:
+    """Kernels that a call has launched before are launched again, on other tensors, wherever these lie."""
+    for number in range(4):
+        x = case.input(torch.float32, order=order) * (number + 1)
+        there = x.cuda()
+        if number == 2:  # not where PyTorch's own memory begins
+            there = torch.empty(x.numel() + 1, device="cuda")[1:].as_strided(x.shape, x.stride()).copy_(x)
+            assert there.data_ptr() % 16
+        for ours, theirs in zip(results(case, x), results(case, there), strict=True):
+            assert torch.equal(ours, theirs)
+
+
 def test_calls_need_no_operator() -> None:
     """Plain tensors of a GPU go straight to the kernels, as those of the CPU do."""
     x = torch.zeros(1, 1, 4, 4, device="cuda")

@@ -13,6 +13,8 @@ import poolgrad
 
 ROOT = Path(poolgrad.__file__).parent
 
+_GPU = ("kernels.gpu_launch", "kernels.gpu_tables", "kernels.gpu_tiles")
+
 # Module -> those it may import when it is imported itself. A folder's name stands for all in it.
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
@@ -37,9 +39,10 @@ ALLOWED: dict[str, set[str]] = {
     "kernels.triton_maxima": {"kernels.triton_tiles", "kernels.triton_sums"},
     "kernels.gpu_tables": {"plan", "windows"},
     "kernels.gpu_tiles": {"plan"},
-    "kernels.gpu_averages": {"kernels.triton_sums", "kernels.gpu_tables", "kernels.gpu_tiles", "plan", "windows"},
-    "kernels.gpu_maxima": {"kernels.triton_maxima", "kernels.gpu_tables", "kernels.gpu_tiles", "plan", "windows"},
-    "kernels.gpu": {"kernels.gpu_averages", "kernels.gpu_maxima", "plan", "errors"},
+    "kernels.gpu_launch": set(),
+    "kernels.gpu_averages": {"kernels.triton_sums", *_GPU, "plan", "windows"},
+    "kernels.gpu_maxima": {"kernels.triton_maxima", *_GPU, "plan", "windows"},
+    "kernels.gpu": {"kernels.gpu_averages", "kernels.gpu_maxima", "kernels.gpu_launch", "plan", "errors"},
     "frontends": set(),
     "frontends._numpy": {"dispatch", "plan", "kernels", "calls", "results", "dtypes", "faults", "errors"},
     "frontends._torch": {"dispatch", "torch", "forms", "plan", "errors"},
@@ -65,7 +68,7 @@ OPTIONAL = {"torch", "jax", "cupy", "dask", "triton", "matplotlib", "ml_dtypes",
 NEEDING = {"demo_picture": {"matplotlib"}, "frontends._torch": {"torch"}, "torch": {"torch"}}
 NEEDING |= {"frontends._cupy": {"cupy", "torch"}}
 NEEDING |= {f"kernels.triton_{name}": {"triton"} for name in ("tiles", "sums", "maxima")}
-NEEDING |= {f"kernels.gpu{name}": {"torch", "triton"} for name in ("", "_tables", "_averages", "_maxima")}
+NEEDING |= {f"kernels.gpu{name}": {"torch", "triton"} for name in ("", "_launch", "_tables", "_averages", "_maxima")}
 
 
 def _modules() -> dict[str, Path]:

@@ -9,6 +9,7 @@ import torch
 import triton.language as tl
 
 from poolgrad.kernels import triton_sums as kernels
+from poolgrad.kernels.gpu_launch import launch
 from poolgrad.kernels.gpu_tables import Shares, divisors_of, shares, table
 from poolgrad.kernels.gpu_tiles import (
     LANES,
@@ -39,6 +40,8 @@ def run(plan: Plan, x: Any, out: Any) -> None:
         _passes(plan, given, x, out)
     elif _slides(plan, x.dtype):
         _slide(plan, given, x, out)
+    elif back and _tiles_rows(plan, given):
+        _spread_rows(plan, given, x, out)
     elif back:
         _spread(plan, given, x, out)
     else:
@@ -55,22 +58,43 @@ def _weights(plan: Plan, given: Shares, device: torch.device) -> tuple[Any, Any,
 def _mean(plan: Plan, given: Shares, x: Any, out: Any) -> None:
     d, h, w = (axis.outputs for axis in plan.axes)
     t = tiles(plan, (plan.outer, d, h, w), back=False)
-    kernels.mean_tile[(t.programs,)](
+    launch(
+        kernels.mean_tile, t.programs, t.warps,
         x, out, *_weights(plan, given, out.device), given.numbers, t.rows, *line_sizes(plan), plan.inner,
         *(axis.window for axis in plan.axes), *(axis.stride for axis in plan.axes), *(axis.pad for axis in plan.axes),
         *(axis.dilation for axis in plan.axes), given.weighs, t.last, has_pairs(plan), t.row_block, t.lane_block,
-        t.is_wide, _SUMS[x.dtype], x.dtype == torch.float64, *evens(plan), num_warps=t.warps, **_NO_FUSION,
+        t.is_wide, _SUMS[x.dtype], x.dtype == torch.float64, *evens(plan),
     )  # fmt: skip
 
 
 def _spread(plan: Plan, given: Shares, grad: Any, out: Any) -> None:
     cells = quotients(plan)
     t = tiles(plan, (plan.outer, *cells), back=True)
-    kernels.spread_tile[(t.programs,)](
+    launch(
+        kernels.spread_tile, t.programs, t.warps,
         grad, out, *_weights(plan, given, out.device), given.numbers, t.rows, *cells, *line_sizes(plan), plan.inner,
         *(axis.window for axis in plan.axes), *(axis.stride for axis in plan.axes), *(axis.pad for axis in plan.axes),
         given.weighs, t.last, t.row_block, t.lane_block, t.is_wide,
-        _SUMS[grad.dtype], grad.dtype == torch.float64, *evens(plan), num_warps=t.warps, **_NO_FUSION,
+        _SUMS[grad.dtype], grad.dtype == torch.float64, *evens(plan),
+    )  # fmt: skip
+
+
+def _tiles_rows(plan: Plan, given: Shares) -> bool:
+    """Do windows, all alike, lie side by side, and lanes along inner elements? Short ones gain nothing by rows."""
+    tile = all(axis.window == axis.stride and axis.pad == 0 for axis in plan.axes)
+    return tile and given.weighs != "own" and plan.inner > 1 and not plan.dtype.endswith("16")
+
+
+def _spread_rows(plan: Plan, given: Shares, grad: Any, out: Any) -> None:
+    d, h, _ = (axis.size for axis in plan.axes)
+    cells = quotients(plan)[2]
+    t = tiles(plan, (plan.outer, d, h, cells), back=True, most=256)
+    launch(
+        kernels.spread_rows, t.programs, t.warps,
+        grad, out, given.numbers, t.rows, cells, *(axis.size for axis in plan.axes),
+        *(axis.outputs for axis in plan.axes), plan.inner, *(axis.stride for axis in plan.axes),
+        given.weighs, t.row_block, t.lane_block, t.is_wide,
+        _SUMS[grad.dtype], grad.dtype == torch.float64,
     )  # fmt: skip
 
 
@@ -98,17 +122,19 @@ def _slide(plan: Plan, given: Shares, x: Any, out: Any) -> None:
         rows_at_once = min(march.rows, h)
         strips = -(-w // march.steps) * -(-h // rows_at_once) * d
         grid = -(-plan.inner // lane_block) * strips * -(-plan.outer // row_block)
-        kernels.slide_inner[(grid,)](
+        launch(
+            kernels.slide_inner, grid, march.warps,
             x, out, *weights, given.numbers, plan.outer, *results, *sources, plan.inner, *common,
-            rows_at_once, march.steps, row_block, lane_block, _SUMS[x.dtype], num_warps=march.warps, **_NO_FUSION,
+            rows_at_once, march.steps, row_block, lane_block, _SUMS[x.dtype],
         )  # fmt: skip
         return
     march = SLIDE_ROWS[axes[0].window > 1]
     lanes = plan.outer * d * w
     grid = -(-lanes // march.lanes) * -(-h // march.steps)
-    kernels.slide_rows[(grid,)](
+    launch(
+        kernels.slide_rows, grid, march.warps,
         x, out, *weights, given.numbers, lanes, *results, *sources, *common,
-        march.steps, march.lanes, _SUMS[x.dtype], num_warps=march.warps, **_NO_FUSION,
+        march.steps, march.lanes, _SUMS[x.dtype],
     )  # fmt: skip
 
 

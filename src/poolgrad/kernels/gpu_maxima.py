@@ -11,7 +11,8 @@ import torch
 import triton.language as tl
 
 from poolgrad.kernels import triton_maxima as kernels
-from poolgrad.kernels.gpu_tables import box, origins_of, skips_of, table, whole_of
+from poolgrad.kernels.gpu_launch import launch, several
+from poolgrad.kernels.gpu_tables import box, kept, origins_of, skips_of, table, whole_of
 from poolgrad.kernels.gpu_tiles import (
     LANES,
     PLANES,
@@ -45,7 +46,7 @@ _LEAST_PLANES = 4096
 
 @functools.lru_cache(maxsize=64)
 def _lowest(dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-    return torch.full((1,), torch.finfo(dtype).min, dtype=dtype, device=device)
+    return kept(torch.full((1,), torch.finfo(dtype).min, dtype=dtype), device)
 
 
 def _sizes(plan: Plan) -> tuple[int, ...]:
@@ -106,11 +107,12 @@ def _best_march(plan: Plan, x: Any, out: Any, index: Any) -> None:
     deep, rows, length = _lanes(plan, (d, h, w))
     programs, tile, warps = _blocks(plan, deep, rows, length)
     numbers = _along(plan, deep)
-    kernels.best_march[(programs,)](
+    launch(
+        kernels.best_march, programs, warps,
         x, x if out is None else out, x if index is None else index, _lowest(x.dtype, x.device), rows,
         *numbers[:7], plan.axes[0].size, *plan.index_map[:3], *numbers[7:], *_rules(plan),
         index is not None, plan.numbering == "position", out is not None,
-        *tile, _COMPARED[x.dtype], num_warps=warps, **_NO_FUSION,
+        *tile, _COMPARED[x.dtype],
     )  # fmt: skip
 
 
@@ -122,13 +124,14 @@ def _rules(plan: Plan) -> tuple[bool, bool, bool]:
 def _tile(plan: Plan, x: Any, out: Any, index: Any) -> None:
     d, h, w = (axis.outputs for axis in plan.axes)
     t = tiles(plan, (plan.outer, d, h, w), back=False)
-    kernels.best_tile[(t.programs,)](
+    launch(
+        kernels.best_tile, t.programs, t.warps,
         x, x if out is None else out, x if index is None else index, _lowest(x.dtype, x.device),
         t.rows, *line_sizes(plan), plan.inner, *plan.index_map[:3],
         *(axis.window for axis in plan.axes), *(axis.stride for axis in plan.axes), *(axis.pad for axis in plan.axes),
         *(axis.dilation for axis in plan.axes), *_rules(plan), index is not None, plan.numbering == "position",
         out is not None, t.last, has_pairs(plan), t.row_block, t.lane_block, t.is_wide, _COMPARED[x.dtype],
-        *evens(plan), num_warps=t.warps, **_NO_FUSION,
+        *evens(plan),
     )  # fmt: skip
 
 
@@ -186,6 +189,7 @@ def _selected(plan: Plan, arrays: dict[str, Any]) -> tuple[str, Any]:
     if plan.selector == "all_near":
         return "near", arrays["reference"]
     x, device = arrays["input"], arrays["input"].device
+    several()
     if plan.selector == "all_equal":
         best = torch.empty(_outputs(plan), dtype=x.dtype, device=device)
         maximum(plan, x, best, None)
@@ -219,11 +223,11 @@ def route(plan: Plan, arrays: dict[str, Any], out: Any) -> None:
 def _route(plan: Plan, grad: Any, places: Any, out: Any) -> None:
     cells = quotients(plan)
     t = tiles(plan, (plan.outer, *cells), back=True)
-    kernels.route_tile[(t.programs,)](
+    launch(
+        kernels.route_tile, t.programs, t.warps,
         grad, places, out, t.rows, *cells, *line_sizes(plan), plan.inner,
         *(axis.window for axis in plan.axes), *(axis.stride for axis in plan.axes), *(axis.pad for axis in plan.axes),
         t.last, t.row_block, t.lane_block, t.is_wide, _COMPARED[grad.dtype], *evens(plan),
-        num_warps=t.warps, **_NO_FUSION,
     )  # fmt: skip
 
 
@@ -231,8 +235,9 @@ def _march(plan: Plan, grad: Any, places: Any, out: Any) -> None:
     d, h, w = (axis.size for axis in plan.axes)
     deep, rows, length = _lanes(plan, (d, h, w))
     programs, tile, warps = _blocks(plan, deep, rows, length)
-    kernels.route_march[(programs,)](
-        grad, places, out, rows, *_along(plan, deep), *tile, _COMPARED[grad.dtype], num_warps=warps, **_NO_FUSION,
+    launch(
+        kernels.route_march, programs, warps,
+        grad, places, out, rows, *_along(plan, deep), *tile, _COMPARED[grad.dtype],
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ import torch
 from poolgrad.plan import BACK, Plan
 from poolgrad.windows import Axis, common_cells, divisors, origins, sources
 
-_KEPT = 256
+_KEPT = 4096
 
 
 class Table(NamedTuple):
@@ -25,8 +25,27 @@ class Table(NamedTuple):
     most: int
 
 
+@functools.cache
+def _stream(device: torch.device) -> Any:
+    return torch.cuda.Stream(device)
+
+
+def kept(values: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """Values of the host on a device, for any later call."""
+    if device.type != "cuda":
+        return values.to(device)
+    # On a stream of its own: a graph that is being recorded would own what is made on the current one.
+    stream = _stream(device)
+    if not torch.cuda.is_current_stream_capturing():
+        stream.wait_stream(torch.cuda.current_stream(device))
+    with torch.cuda.stream(stream):
+        moved = values.to(device)
+    stream.synchronize()
+    return moved
+
+
 def _moved(values: Any, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-    return torch.from_numpy(np.ascontiguousarray(values)).to(dtype).to(device)
+    return kept(torch.from_numpy(np.ascontiguousarray(values)).to(dtype), device)
 
 
 @functools.lru_cache(maxsize=_KEPT)

@@ -115,8 +115,10 @@ def quotients(plan: Plan) -> tuple[int, int, int]:
     return d, h, w
 
 
-def tiles(plan: Plan, shape: Shape, back: bool) -> Tiles:
+def tiles(plan: Plan, shape: Shape, back: bool, most: int = 128) -> Tiles:
     """Tiles of results ``[outer, D, H, W]`` by inner elements: lanes along the latter, or along W where there is one.
+
+    There are at most ``most`` lanes.
 
     >>> from poolgrad.plan import fold, make
     >>> from poolgrad.windows import Axis
@@ -130,7 +132,7 @@ def tiles(plan: Plan, shape: Shape, back: bool) -> Tiles:
     is_short, overlaps = plan.dtype.endswith("16"), any(axis.window > axis.stride for axis in plan.axes)
     size = 1024 if is_short and (last or not (back and overlaps)) else LANES
     warps = 8 if not (is_short or last) and back and plan.axes[0].window > 1 else 4
-    lane_block = min(blocks(lanes), 128)
+    lane_block = min(blocks(lanes), most)
     row_block = max(size // lane_block, 1)
     programs = -(-rows // row_block) * -(-lanes // lane_block)
     return Tiles(rows, row_block, lane_block, programs, last, rows + row_block >= 2**31, warps)

@@ -260,6 +260,32 @@ def spread_tile(
     store_phases(results, out, n, dq, hq, wq, c, live, rows, D, H, W, inner, SD, SH, SW, LAST, RB, LB, WIDE)
 
 
+@triton.jit(do_not_specialize=["rows", "QW", "D", "H", "OD", "OH"])
+def spread_rows(
+    grad, out, numbers, rows, QW, D, H, W, OD, OH, OW, inner,
+    SD: tl.constexpr, SH: tl.constexpr, SW: tl.constexpr,
+    WEIGHS: tl.constexpr, RB: tl.constexpr, LB: tl.constexpr, WIDE: tl.constexpr,
+    ACC: tl.constexpr, PAIR: tl.constexpr,
+):  # fmt: skip
+    """The same for windows that tile, all alike, with lanes along inner: programs that follow each other fill memory in
+    its order, row by row, and what rows have in common is read again, from the cache."""
+    n, d, h, wq, c, live = tile(rows, D, H, QW, inner, True, RB, LB, WIDE)
+    dq = d // SD
+    hq = h // SH
+    ok = live & (dq < OD) & (hq < OH) & (wq < OW)
+    high = tl.load(grad + (((n * OD + dq) * OH + hq) * OW + wq) * inner + c, ok, other=0).to(ACC)
+    low = tl.zeros((RB, LB), ACC)
+    if WEIGHS == "same":
+        high, low = share(high, tl.load(numbers + 2).to(ACC), PAIR)
+    for _ in tl.static_range(3):
+        high, low = plus(tl.zeros((RB, LB), ACC), tl.zeros((RB, LB), ACC), high, low, PAIR)
+    result = narrowed(scaled(high, low, tl.load(numbers).to(ACC), tl.load(numbers + 1).to(ACC), PAIR), out)
+    line = ((n * D + d) * H + h) * W
+    for g in tl.static_range(SW):
+        w = wq * SW + g
+        tl.store(out + (line + w) * inner + c, result, live & (w < W))
+
+
 @triton.jit
 def store_phases(
     results, out, n, dq, hq, wq, c, live, rows, D, H, W, inner,
