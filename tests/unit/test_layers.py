@@ -37,7 +37,7 @@ ALLOWED: dict[str, set[str]] = {
     "kernels.triton_tiles": set(),
     "kernels.triton_sums": {"kernels.triton_tiles"},
     "kernels.triton_maxima": {"kernels.triton_tiles", "kernels.triton_sums"},
-    "kernels.gpu_tables": {"plan", "windows"},
+    "kernels.gpu_tables": {"kernels.gpu_launch", "plan", "windows"},
     "kernels.gpu_tiles": {"plan"},
     "kernels.gpu_launch": set(),
     "kernels.gpu_averages": {"kernels.triton_sums", *_GPU, "plan", "windows"},

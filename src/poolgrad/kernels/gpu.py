@@ -40,7 +40,7 @@ def run(
         if bad is None and repeats is not None and out.is_cuda:
             checks = not is_trusted and (plan.verify or plan.family in ("pick", "route"))
             tensors = _in_order(arrays, out, out_index)
-            made = recorded(lambda: _fill(plan, arrays, out, out_index), tensors)
+            made = recorded(lambda: _fill(plan, arrays, out, out_index), tensors, out.device)
             repeats[out.device.index] = None if checks else made
         elif bad is None:
             _fill(plan, arrays, out, out_index)

@@ -9,7 +9,7 @@ import torch
 import triton.language as tl
 
 from poolgrad.kernels import triton_sums as kernels
-from poolgrad.kernels.gpu_launch import launch
+from poolgrad.kernels.gpu_launch import launch, memory
 from poolgrad.kernels.gpu_tables import Shares, divisors_of, shares, table
 from poolgrad.kernels.gpu_tiles import (
     LANES,
@@ -29,7 +29,6 @@ from poolgrad.plan import BACK, Plan
 from poolgrad.windows import Axis, divisors
 
 _SUMS = {torch.float16: tl.float32, torch.bfloat16: tl.float32, torch.float32: tl.float64, torch.float64: tl.float64}
-_NO_FUSION = {"enable_fp_fusion": False}
 
 
 def run(plan: Plan, x: Any, out: Any) -> None:
@@ -147,7 +146,7 @@ def _passes(plan: Plan, given: Shares, x: Any, out: Any) -> None:
     back, device = plan.family in BACK, out.device
     sizes = [axis.outputs if back else axis.size for axis in plan.axes]
     left = [k for k in range(3) if not (k < 2 and all(_is_alone(axis) for axis in plan.axes[: k + 1]))]
-    one = torch.ones(1, dtype=torch.float64, device=device)
+    one = divisors_of(Axis(1, 1), device)
     by = [divisors_of(axis, device) for axis in plan.axes]
     wide, pair = _SUMS[x.dtype], x.dtype == torch.float64
     temporary = torch.float32 if wide is tl.float32 else torch.float64
@@ -159,17 +158,18 @@ def _passes(plan: Plan, given: Shares, x: Any, out: Any) -> None:
         beneath, result = math.prod(sizes[k + 1 :]) * plan.inner, sizes[k]
         total = plan.outer * math.prod(before) * result * beneath
         ends = k == 2
-        to = out if ends else torch.empty(total, dtype=temporary, device=device)
-        to_low = torch.empty(total, dtype=temporary, device=device) if pair and not ends else to
+        to = out if ends else memory(total, temporary, device)
+        to_low = memory(total, temporary, device) if pair and not ends else to
         weighs = back and k == left[0]
         others = (by[1], by[2]) if k == 0 else (one, by[2]) if k == 1 else (one, one)
         last = sizes[2] if k < 2 else 1
         if not back and ends:
             others, last = (by[1], by[0]), sizes[0]
-        kernels.axis_sum[(-(-total // LANES),)](
+        launch(
+            kernels.axis_sum, -(-total // LANES), 4,
             now, low, to, to_low, t.first, t.count, by[k], *others, given.numbers,
             total, source, result, beneath, t.most, t.step, sizes[1], last, plan.inner,
             weighs, not back and ends, back and ends, k == left[0],
-            LANES, is_wide(total), wide, pair, num_warps=4, **_NO_FUSION,
+            LANES, is_wide(total), wide, pair,
         )  # fmt: skip
         now, low = to, to_low

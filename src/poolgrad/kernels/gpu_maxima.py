@@ -11,8 +11,8 @@ import torch
 import triton.language as tl
 
 from poolgrad.kernels import triton_maxima as kernels
-from poolgrad.kernels.gpu_launch import launch, several
-from poolgrad.kernels.gpu_tables import box, kept, origins_of, skips_of, table, whole_of
+from poolgrad.kernels.gpu_launch import clear, kept, launch, memory, once
+from poolgrad.kernels.gpu_tables import box, origins_of, skips_of, table, whole_of
 from poolgrad.kernels.gpu_tiles import (
     LANES,
     PLANES,
@@ -38,7 +38,6 @@ _COMPARED = {
     torch.int32: tl.int32,
     torch.int64: tl.int64,
 }
-_NO_FUSION = {"enable_fp_fusion": False}
 _NONE = 2**62
 _MOST_TAPS = 32  # windows over a cell that are looked at one by one
 _LEAST_PLANES = 4096
@@ -157,23 +156,25 @@ def _passes(plan: Plan, x: Any, out: Any, index: Any) -> None:
         source, sizes[k] = sizes[k], axis.outputs
         beneath = math.prod(sizes[k + 1 :]) * plan.inner
         total = plan.outer * math.prod(sizes) * plan.inner
-        best = torch.empty(total, dtype=x.dtype, device=device)
-        found = torch.empty(total, dtype=number_dtype, device=device) if index is not None else x
-        kernels.axis_best[(-(-total // LANES),)](
+        best = memory(total, x.dtype, device)
+        found = memory(total, number_dtype, device) if index is not None else x
+        launch(
+            kernels.axis_best, -(-total // LANES), 4,
             now, numbers, best, found, t.first, t.count, origins_of(axis, device), total, source, axis.outputs, beneath,
             t.most, t.step, scales[k], k == 2, position, nan_wins, index is not None, LANES, is_wide(total),
-            _COMPARED[x.dtype], num_warps=4, **_NO_FUSION,
+            _COMPARED[x.dtype],
         )  # fmt: skip
         now, numbers = best, found
     keeps = not nan_wins and not floor
     tables = [table(axis, False, device) for axis in plan.axes]
     marks = [skips_of(axis, device) if keeps else whole_of(axis, device) for axis in plan.axes]
     total = _outputs(plan)
-    kernels.finish_best[(-(-total // LANES),)](
+    launch(
+        kernels.finish_best, -(-total // LANES), 4,
         x, now, numbers, now if out is None else out, now if index is None else index, _lowest(x.dtype, device),
         *(t.first for t in tables), *marks, total, *_sizes(plan), plan.inner, *plan.index_map[:3], *scales,
         keeps, floor, infinite, index is not None, position, out is not None, LANES, is_wide(total),
-        _COMPARED[x.dtype], num_warps=4,
+        _COMPARED[x.dtype],
     )  # fmt: skip
 
 
@@ -189,14 +190,13 @@ def _selected(plan: Plan, arrays: dict[str, Any]) -> tuple[str, Any]:
     if plan.selector == "all_near":
         return "near", arrays["reference"]
     x, device = arrays["input"], arrays["input"].device
-    several()
     if plan.selector == "all_equal":
-        best = torch.empty(_outputs(plan), dtype=x.dtype, device=device)
+        best = memory(_outputs(plan), x.dtype, device)
         maximum(plan, x, best, None)
         return "equal", best
-    places = torch.empty(_outputs(plan), dtype=_place_dtype(plan), device=device)
-    if plan.selector == "first_equal":
-        places = places.to(torch.int32)
+    is_equal = plan.selector == "first_equal"
+    places = memory(_outputs(plan), torch.int32 if is_equal else _place_dtype(plan), device)
+    if is_equal:
         _pick(plan, "first", x, x, x, arrays["reference"], places)
     else:
         maximum(replace(plan, numbering="offset"), x, None, places)
@@ -248,13 +248,14 @@ def _has_planes(plan: Plan) -> bool:
 
 
 def _route_planes(plan: Plan, grad: Any, places: Any, out: Any) -> None:
-    out.zero_()
+    clear(out)
     planes = plan.outer * plan.inner
     scales = _scales(replace(plan, numbering="offset"))
-    kernels.route_planes[(-(-planes // PLANES.lanes),)](
+    launch(
+        kernels.route_planes, -(-planes // PLANES.lanes), PLANES.warps,
         grad, places, out, *(origins_of(axis, out.device) for axis in plan.axes), planes, *_sizes(plan), plan.inner,
         *(axis.dilation for axis in plan.axes), *scales[:2], box(plan.axes[2]), box(plan.axes[1]),
-        PLANES.steps, PLANES.lanes, _COMPARED[grad.dtype], num_warps=PLANES.warps, **_NO_FUSION,
+        PLANES.steps, PLANES.lanes, _COMPARED[grad.dtype],
     )  # fmt: skip
 
 
@@ -262,11 +263,12 @@ def _route_any(plan: Plan, how: str, grad: Any, places: Any, x: Any, reference: 
     device, total = out.device, _inputs(plan)
     tables = [table(axis, True, device) for axis in plan.axes]
     scales = _scales(replace(plan, numbering="offset"))
-    kernels.route_any[(-(-total // LANES),)](
+    launch(
+        kernels.route_any, -(-total // LANES), 4,
         grad, places, x, reference, out, *(t.first for t in tables), *(t.count for t in tables),
         *(origins_of(axis, device) for axis in plan.axes), total, *_sizes(plan), plan.inner,
         *(t.most for t in tables), *(t.step for t in tables), *(axis.dilation for axis in plan.axes), *scales[:2],
-        how, plan.last_axis_slowest, LANES, is_wide(total), _COMPARED[grad.dtype], num_warps=4, **_NO_FUSION,
+        how, plan.last_axis_slowest, LANES, is_wide(total), _COMPARED[grad.dtype],
     )  # fmt: skip
 
 
@@ -283,11 +285,12 @@ def pick(plan: Plan, arrays: dict[str, Any], out: Any) -> None:
 def _pick(plan: Plan, how: str, data: Any, places: Any, x: Any, reference: Any, out: Any) -> None:
     device, total = out.device, _outputs(plan)
     tables = [table(axis, False, device) for axis in plan.axes]
-    kernels.pick_any[(-(-total // LANES),)](
+    launch(
+        kernels.pick_any, -(-total // LANES), 4,
         data, places, x, reference, out, *(t.first for t in tables), *(t.count for t in tables),
         *(origins_of(axis, device) for axis in plan.axes), total, *_sizes(plan), plan.inner,
         *(t.most for t in tables), *(axis.dilation for axis in plan.axes), box(plan.axes[1]), box(plan.axes[2]),
-        how, LANES, is_wide(total), _COMPARED[data.dtype], num_warps=4, **_NO_FUSION,
+        how, LANES, is_wide(total), _COMPARED[data.dtype],
     )  # fmt: skip
 
 
@@ -297,11 +300,12 @@ def first_bad_place(plan: Plan, index: Any) -> int | None:
     tables = [table(axis, False, device) for axis in plan.axes]
     programs = -(-total // LANES)
     found = torch.empty(programs, dtype=torch.int64, device=device)
-    kernels.bad_places[(programs,)](
+    launch(
+        kernels.bad_places, programs, 4,
         index, found, *(t.first for t in tables), *(t.count for t in tables),
         *(origins_of(axis, device) for axis in plan.axes), total, *(axis.outputs for axis in plan.axes), plan.inner,
         *(axis.dilation for axis in plan.axes), box(plan.axes[1]), box(plan.axes[2]), _NONE,
-        LANES, is_wide(total), num_warps=4,
+        LANES, is_wide(total),
     )  # fmt: skip
     first = int(found.min())
     return None if first == _NONE else first
@@ -333,15 +337,15 @@ def first_odd_maximum(plan: Plan, x: Any, reference: Any) -> int | None:
 
 def pick_given(plan: Plan, data: Any, index: Any, out: Any) -> None:
     """What lies at given positions."""
+    once()
     flat = data.as_strided((data.numel(),), (1,))
     out.as_strided((out.numel(),), (1,)).copy_(flat[_targets(plan, index)])
 
 
 def route_given(plan: Plan, grad: Any, index: Any, out: Any) -> None:
     """Gradients go to given positions: sorted by them, so that each is summed by one program, in order."""
+    once()
     out.zero_()
     targets, order = torch.sort(_targets(plan, index), stable=True)
     total, lanes = targets.numel(), 128
-    kernels.add_runs[(-(-total // lanes),)](
-        grad, order, targets, out, total, lanes, _COMPARED[grad.dtype], num_warps=4, **_NO_FUSION
-    )
+    launch(kernels.add_runs, -(-total // lanes), 4, grad, order, targets, out, total, lanes, _COMPARED[grad.dtype])

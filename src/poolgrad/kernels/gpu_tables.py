@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from poolgrad.kernels.gpu_launch import kept
 from poolgrad.plan import BACK, Plan
 from poolgrad.windows import Axis, common_cells, divisors, origins, sources
 
@@ -23,25 +24,6 @@ class Table(NamedTuple):
     count: torch.Tensor
     step: int
     most: int
-
-
-@functools.cache
-def _stream(device: torch.device) -> Any:
-    return torch.cuda.Stream(device)
-
-
-def kept(values: torch.Tensor, device: torch.device) -> torch.Tensor:
-    """Values of the host on a device, for any later call."""
-    if device.type != "cuda":
-        return values.to(device)
-    # On a stream of its own: a graph that is being recorded would own what is made on the current one.
-    stream = _stream(device)
-    if not torch.cuda.is_current_stream_capturing():
-        stream.wait_stream(torch.cuda.current_stream(device))
-    with torch.cuda.stream(stream):
-        moved = values.to(device)
-    stream.synchronize()
-    return moved
 
 
 def _moved(values: Any, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
