@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks import picture, results, workloads
+from benchmarks import results, workloads
 from benchmarks.results import OURS, Result, Run, geometric_mean
 from benchmarks.timing import Measurement
 
@@ -273,8 +273,3 @@ def main(options: argparse.Namespace) -> int:
             results.write(run, options.gpu_json)
     print(f"\n{summary(run)}")
     return 0
-
-
-def draw(run: Run, path: Path) -> int:
-    """The gradients of a run as bars."""
-    return picture.draw(Run(run.machine, [row for row in run.rows if row.direction == GRADIENT]), path)

@@ -1,5 +1,0 @@
-cd build/gpu; export PYTHONUNBUFFERED=1; t=$(date +%s)
-for i in $(seq 0 9); do python check.py $i 10 300 > /tmp/k$i.txt 2>&1 & done; wait; cat /tmp/k*.txt | grep -v "ok 30 of 30" | cut -c1-500; echo check $(( $(date +%s)-t ))
-for i in $(seq 0 7); do COMPILE=1 SHARD=$i OF=8 python table.py > /tmp/c$i.txt 2>&1 & done; wait; cat /tmp/c*.txt | cut -c1-400 | tail -5; echo compiled $(( $(date +%s)-t ))
-timeout 200 python table.py; echo table $(( $(date +%s)-t ))
-timeout 90 python large.py; echo done $(( $(date +%s)-t ))

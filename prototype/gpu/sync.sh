@@ -1,1 +1,0 @@
-rm -rf /work/main/build/gpu/poolgrad; mkdir -p /work/main/build/gpu/poolgrad; cd /tmp/w/x-torch/src/poolgrad; cp -r kernels plan.py windows.py errors.py dtypes.py /work/main/build/gpu/poolgrad/; rm -rf /work/main/build/gpu/poolgrad/kernels/__pycache__
