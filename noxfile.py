@@ -72,7 +72,7 @@ def types(session: nox.Session) -> None:
     """mypy --strict over the installed package and this file."""
     session.install(build_wheel(session), "mypy==2.*", "nox", "matplotlib>=3.8")
     with session.chdir(session.create_tmp()):
-        session.run("mypy", "--strict", "--package", "poolgrad")
+        session.run("mypy", "--strict", "--config-file", str(ROOT / "pyproject.toml"), "--package", "poolgrad")
         session.run("mypy", "--strict", str(ROOT / "noxfile.py"))
 
 

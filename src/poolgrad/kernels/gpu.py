@@ -73,8 +73,8 @@ def _fill(plan: Plan, arrays: dict[str, Any], out: Any, out_index: Any) -> None:
     elif plan.family == "maximum":
         gpu_maxima.maximum(plan, arrays["input"], out, out_index)
     elif plan.selector == "given":
-        move = gpu_maxima.pick_given if plan.family == "pick" else gpu_maxima.route_given
-        move(plan, arrays["data"], _flat(arrays["index"]), out)
+        given = gpu_maxima.pick_given if plan.family == "pick" else gpu_maxima.route_given
+        given(plan, arrays["data"], _flat(arrays["index"]), out)
     else:
         move = gpu_maxima.pick if plan.family == "pick" else gpu_maxima.route
         move(plan, arrays, out)
