@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from subprocess import PIPE, STDOUT, run
 
 import nox
 
@@ -41,6 +42,18 @@ def build_wheel(session: nox.Session) -> str:
         settings = [f"--config-setting=build-dir={BUILD}", "--config-setting=cmake.define.POOLGRAD_TESTS=ON"]
         session.run("python", "-m", "build", "--outdir", str(dist), *settings, str(ROOT), silent=True)
     return str(next(dist.glob("*.whl")))
+
+
+def side_by_side(session: nox.Session, commands: list[list[str]]) -> None:
+    """Run commands that each use one processor for minutes, all at once; show what they printed, fail if one did."""
+    with ThreadPoolExecutor() as pool:
+        ends = pool.map(lambda command: run(command, stdout=PIPE, stderr=STDOUT, text=True, check=False), commands)
+    failed = 0
+    for command, end in zip(commands, ends, strict=True):
+        session.log(f"{' '.join(command)}\n{end.stdout}")
+        failed += end.returncode != 0
+    if failed:
+        session.error(f"{failed} of these commands failed")
 
 
 @nox.session
@@ -99,15 +112,10 @@ def native(session: nox.Session) -> None:
     for name, (sanitizers, _) in variants.items():
         options = ["-DPOOLGRAD_PYTHON=OFF", "-DPOOLGRAD_TESTS=ON", f"-DPOOLGRAD_SANITIZE={sanitizers}"]
         session.run("cmake", "-S", str(ROOT), "-B", folders[name], "-G", "Ninja", *options, silent=True)
-    # Each has one file that takes minutes on one core: they are built side by side.
-    builds = [subprocess.Popen([f"{session.bin}/cmake", "--build", folder]) for folder in folders.values()]
-    outcomes = [build.wait() for build in builds]
-    if any(outcomes):
-        session.error("the native tests do not build")
+    side_by_side(session, [[f"{session.bin}/cmake", "--build", folder] for folder in folders.values()])
     build_wheel(session)
-    session.run(str(BUILD / "native_tests"), external=True)
-    for name, (_, arguments) in variants.items():
-        session.run(f"{folders[name]}/native_tests", *arguments, external=True)
+    sanitized = [[f"{folders[name]}/native_tests", *arguments] for name, (_, arguments) in variants.items()]
+    side_by_side(session, [*sanitized, [str(BUILD / "native_tests")]])
 
 
 @nox.session
