@@ -112,10 +112,10 @@ def native(session: nox.Session) -> None:
     for name, (sanitizers, _) in variants.items():
         options = ["-DPOOLGRAD_PYTHON=OFF", "-DPOOLGRAD_TESTS=ON", f"-DPOOLGRAD_SANITIZE={sanitizers}"]
         session.run("cmake", "-S", str(ROOT), "-B", folders[name], "-G", "Ninja", *options, silent=True)
-    side_by_side(session, [[f"{session.bin}/cmake", "--build", folder] for folder in folders.values()])
     build_wheel(session)
-    sanitized = [[f"{folders[name]}/native_tests", *arguments] for name, (_, arguments) in variants.items()]
-    side_by_side(session, [*sanitized, [str(BUILD / "native_tests")]])
+    builds = [[f"{session.bin}/cmake", "--build", folder] for folder in folders.values()]
+    side_by_side(session, [*builds, [str(BUILD / "native_tests")]])
+    side_by_side(session, [[f"{folders[name]}/native_tests", *arguments] for name, (_, arguments) in variants.items()])
 
 
 @nox.session

@@ -180,6 +180,7 @@ inline std::vector<Geometry> large_geometries() {
       {"cut bands", 1, {axis(3, 3, 1, 1, 1), axis(71, 3, 2, 1, 1), axis(1501, 3, 2, 1, 1)}, 1},
       {"cut table", 1, {tabled_axis(37, 1), tabled_axis(211, 1)}, 37},
       {"windows apart", 5, {axis(101, 3, 3), axis(541, 2, 2)}, 1},
+      {"cut lines, volume", 1, {axis(3, 3, 1, 1, 1), axis(61, 3, 1, 1, 1), axis(331, 3, 1, 1, 1)}, 1},
   };
 }
 

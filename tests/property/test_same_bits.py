@@ -118,23 +118,41 @@ def test_thread_count_changes_nothing(default_threads: None, name: str, dtype: s
 
 
 # Results of these go to memory past the caches, those of one image do not.
-STREAMED = [
-    pytest.param(Geometry((9, 65, 66, 64), (2, 2), (2, 2), ((0, 0),) * 2, (1, 1), (9, 32, 33, 64)), id="tiles"),
-    pytest.param(Geometry((9, 65, 66, 64), (3, 3), (2, 2), ((1, 1),) * 2, (1, 1), (9, 33, 33, 64)), id="overlapping"),
-    pytest.param(Geometry((9, 65, 66, 64), (3, 3), (1, 1), ((1, 1),) * 2, (1, 1), (9, 65, 66, 64)), id="dense"),
-    pytest.param(Geometry((9, 65, 66, 60), (5, 5), (1, 1), ((2, 2),) * 2, (1, 1), (9, 65, 66, 60)), id="large windows"),
-    pytest.param(
-        Geometry((8, 17, 32, 33, 16), (2, 2, 2), (2, 2, 2), ((0, 1),) * 3, (1, 1, 1), (8, 9, 16, 17, 16)), id="volumes"
+STREAMED = {
+    "tiles": Geometry((9, 65, 66, 64), (2, 2), (2, 2), ((0, 0),) * 2, (1, 1), (9, 32, 33, 64)),
+    "overlapping": Geometry((9, 65, 66, 64), (3, 3), (2, 2), ((1, 1),) * 2, (1, 1), (9, 33, 33, 64)),
+    "dense": Geometry((9, 65, 66, 64), (3, 3), (1, 1), ((1, 1),) * 2, (1, 1), (9, 65, 66, 64)),
+    "large windows": Geometry((9, 65, 66, 60), (5, 5), (1, 1), ((2, 2),) * 2, (1, 1), (9, 65, 66, 60)),
+    "volumes": Geometry((8, 17, 32, 33, 16), (2,) * 3, (2,) * 3, ((0, 1),) * 3, (1,) * 3, (8, 9, 16, 17, 16)),
+    "slices": Geometry((1151, 64, 33, 1), (3, 2), (2, 1), ((1, 1),) * 2, (1, 1), (1151, 32, 34, 1)),
+}
+# The same with one channel, which is how channels first come: rows of whole lines and others.
+STREAMED_ROWS = {
+    "lines of tiles": Geometry((521, 66, 64, 1), (2, 2), (2, 2), ((0, 0),) * 2, (1, 1), (521, 33, 32, 1)),
+    "rows of tiles": Geometry((571, 65, 57, 1), (2, 2), (2, 2), ((0, 0),) * 2, (1, 1), (571, 32, 28, 1)),
+    "tiled volumes": Geometry((31, 18, 64, 64, 1), (2,) * 3, (2,) * 3, ((0, 0),) * 3, (1,) * 3, (31, 9, 32, 32, 1)),
+    "whole slices": Geometry((43001, 7, 7, 1), (7, 7), (7, 7), ((0, 0),) * 2, (1, 1), (43001, 1, 1, 1)),
+    "overlapping rows": Geometry((571, 65, 57, 1), (3, 3), (2, 2), ((1, 1),) * 2, (1, 1), (571, 33, 29, 1)),
+    "dense rows": Geometry((571, 65, 57, 1), (3, 3), (1, 1), ((1, 1),) * 2, (1, 1), (571, 65, 57, 1)),
+    "overlapping volumes": Geometry(
+        (37, 16, 64, 56, 1), (3,) * 3, (2,) * 3, ((0, 1),) * 3, (1,) * 3, (37, 8, 32, 28, 1)
     ),
-    pytest.param(Geometry((1151, 64, 33, 1), (3, 2), (2, 1), ((1, 1),) * 2, (1, 1), (1151, 32, 34, 1)), id="slices"),
+}
+SIZES = [
+    *(
+        pytest.param(dtype, STREAMED[k], id=f"{dtype.__name__}-{k}")
+        for dtype in (np.float32, np.float16, bfloat16)
+        for k in STREAMED
+    ),
+    *(pytest.param(np.float32, geometry, id=f"float32-{k}") for k, geometry in STREAMED_ROWS.items()),
+    pytest.param(np.float64, STREAMED["overlapping"], id="float64-overlapping"),
 ]
 
 
-@pytest.mark.parametrize("geometry", STREAMED)
-@pytest.mark.parametrize("dtype", [np.float32, np.float16, bfloat16])
+@pytest.mark.parametrize(("dtype", "geometry"), SIZES)
 @pytest.mark.parametrize("name", NAMES)
 def test_size_changes_nothing(name: str, dtype: Any, geometry: Geometry) -> None:
-    times = 4 // np.dtype(dtype).itemsize
+    times = max(4 // np.dtype(dtype).itemsize, 1)
     geometry = replace(
         geometry,
         shape=(times * geometry.shape[0], *geometry.shape[1:]),
