@@ -16,6 +16,7 @@ from poolgrad.kernels.gpu_tables import box, origins_of, skips_of, table, whole_
 from poolgrad.kernels.gpu_tiles import (
     LANES,
     PLANES,
+    PLANES_AT_ONCE,
     ROUTE,
     evens,
     has_pairs,
@@ -41,6 +42,7 @@ _COMPARED = {
 _NONE = 2**62
 _MOST_TAPS = 32  # windows over a cell that are looked at one by one
 _LEAST_PLANES = 4096
+_MOST_PLACES = 2**16  # of a window, for their quotients to be exact
 
 
 @functools.lru_cache(maxsize=64)
@@ -244,18 +246,19 @@ def _march(plan: Plan, grad: Any, places: Any, out: Any) -> None:
 def _has_planes(plan: Plan) -> bool:
     """Do many windows share a cell, in enough channels for each to be a lane?"""
     taps = math.prod(-(-box(axis) // axis.stride) for axis in plan.axes)
-    return taps > _MOST_TAPS and plan.outer * plan.inner >= _LEAST_PLANES
+    places = math.prod(box(axis) for axis in plan.axes)
+    return taps > _MOST_TAPS and places < _MOST_PLACES and plan.outer * plan.inner >= _LEAST_PLANES
 
 
 def _route_planes(plan: Plan, grad: Any, places: Any, out: Any) -> None:
     clear(out)
-    planes = plan.outer * plan.inner
-    scales = _scales(replace(plan, numbering="offset"))
+    planes, (depth, _, last) = plan.outer * plan.inner, plan.axes
+    at_once = min(PLANES_AT_ONCE, key=lambda size: (-(-last.outputs // size) * size, -size))
     launch(
         kernels.route_planes, -(-planes // PLANES.lanes), PLANES.warps,
         grad, places, out, *(origins_of(axis, out.device) for axis in plan.axes), planes, *_sizes(plan), plan.inner,
-        *(axis.dilation for axis in plan.axes), *scales[:2], box(plan.axes[2]), box(plan.axes[1]),
-        PLANES.steps, PLANES.lanes, _COMPARED[grad.dtype],
+        *(axis.dilation for axis in plan.axes), box(plan.axes[1]), box(last), depth.size > 1 or box(depth) > 1,
+        last.outputs % at_once == 0, at_once, PLANES.lanes, _inputs(plan) // plan.outer >= 2**31, _COMPARED[grad.dtype],
     )  # fmt: skip
 
 

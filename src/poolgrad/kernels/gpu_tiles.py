@@ -31,8 +31,10 @@ SLIDE_ROWS = {False: March(128, 16, 4), True: March(128, 32, 4)}
 ROUTE = {(True, False): March(256, 8, 2), (True, True): March(512, 16, 4),
          (False, False): March(128, 8, 4), (False, True): March(128, 16, 4)}  # fmt: skip
 """Maxima at stride 1: with lanes along inner elements or not, going along D or H."""
-PLANES = March(32, 10, 1)
-"""Windows that many cells share: channels side by side, windows at once."""
+PLANES = March(32, 0, 1)
+"""Windows that many cells share: channels side by side."""
+PLANES_AT_ONCE = (20, 16, 12)
+"""Windows side by side that are looked at together: what leaves few of them idle."""
 
 
 class Tiles(NamedTuple):

@@ -485,46 +485,96 @@ def route_any(
     tl.store(out + i, narrowed(sum_of, out), live)
 
 
-@triton.jit(do_not_specialize=["planes", "D", "H", "W", "OD", "OH", "OW"])
+@triton.jit
+def divided(place, magic):
+    """A place by a number whose reciprocal is `magic` parts of 2^32: exact while their product is less than that."""
+    return ((place.to(tl.int64) * magic) >> 32).to(tl.int32)
+
+
+@triton.jit(do_not_specialize=["planes", "D", "H", "W", "OD", "OH", "OW", "KH", "KW"])
 def route_planes(
     grad, index, out, origins_d, origins_h, origins_w, planes, D, H, W, OD, OH, OW, inner,
-    dilation_d, dilation_h, dilation_w, scale_d, scale_h, KW, KH,
-    AT_ONCE: tl.constexpr, LB: tl.constexpr, ACC: tl.constexpr,
+    dilation_d, dilation_h, dilation_w, KH, KW,
+    DEEP: tl.constexpr, WHOLE: tl.constexpr, AT_ONCE: tl.constexpr, LB: tl.constexpr, WIDE: tl.constexpr,
+    ACC: tl.constexpr,
 ):  # fmt: skip
     """The same for windows that many cells share: a lane owns the cells of one channel, which are zero, and adds the
-    gradients of its windows one by one, in their order."""
+    gradients of its windows one by one, in their order.
+
+    Of windows side by side those with one maximum follow each other, and the next maximum is farther on: where that
+    holds each cell is loaded and stored once. A place need not be a maximum's, so it is looked at.
+    """
     lane = tl.program_id(0).to(tl.int64) * LB + tl.arange(0, LB)
     live = lane < planes
     c = lane % inner
     n = lane // inner
     source = n * OD * OH * OW * inner + c
-    target = n * D * H * W * inner + c
+    target = out + (n * D * H * W * inner + c)
+    by_width = (tl.full((), 4294967296, tl.int64) + (KW - 1)) // KW
+    by_height = (tl.full((), 4294967296, tl.int64) + (KH - 1)) // KH
     for od in range(OD):
         origin_d = tl.load(origins_d + od)
         for oh in range(OH):
             origin_h = tl.load(origins_h + oh)
             line = source + (od * OH + oh).to(tl.int64) * OW * inner
             for begin in range(0, OW, AT_ONCE):
+                columns = ()
                 cells = ()
                 terms = ()
                 oks = ()
+                are_odd = ~live & live
                 for k in tl.static_range(AT_ONCE):
-                    ok = live & (begin + k < OW)
+                    ok = live
+                    if not WHOLE:
+                        ok = live & (begin + k < OW)
                     at = line + (begin + k) * inner
                     place = tl.load(index + at, ok, other=0).to(tl.int32)
                     terms = terms + (tl.load(grad + at, ok, other=0).to(ACC),)
-                    origin_w = tl.load(origins_w + tl.minimum(begin + k, OW - 1))
-                    rest = place // KW
-                    d = origin_d + rest // KH * dilation_d
-                    h = origin_h + rest % KH * dilation_h
-                    w = origin_w + place % KW * dilation_w
-                    cells = cells + (target + ((d.to(tl.int64) * H + h) * W + w) * inner,)
-                    oks = oks + (ok & inside(d, D) & inside(h, H) & inside(w, W),)
-                for k in tl.static_range(AT_ONCE):
-                    before = tl.load(out + cells[k], oks[k], other=0).to(ACC)
-                    tl.store(out + cells[k], narrowed(before + terms[k], out), oks[k])
-                    # The threads that store an element and those that load it next need not be the same.
-                    tl.debug_barrier()
+                    rest = divided(place, by_width)
+                    w = tl.load(origins_w + (begin + k), begin + k < OW, other=0) + (place - rest * KW) * dilation_w
+                    there = ok & inside(w, W)
+                    row = rest
+                    if DEEP:
+                        slice_of = divided(rest, by_height)
+                        row = rest - slice_of * KH
+                        d = origin_d + slice_of * dilation_d
+                        there = there & inside(d, D)
+                    h = origin_h + row * dilation_h
+                    there = there & inside(h, H)
+                    if DEEP:
+                        h += d * H
+                    if WIDE:
+                        h = h.to(tl.int64)
+                    cell = (h * W + w) * inner
+                    are_odd = are_odd | (ok & ~there)
+                    if k > 0:
+                        if not WHOLE:
+                            cell = tl.where(ok, cell, cells[k - 1])
+                            w = tl.where(ok, w, columns[k - 1])
+                        are_odd = are_odd | ((cell != cells[k - 1]) & (w <= columns[k - 1]))
+                    columns = columns + (w,)
+                    cells = cells + (cell,)
+                    oks = oks + (there,)
+                if tl.max(are_odd.to(tl.int32)) == 0:
+                    starts = (live,)
+                    values = (tl.load(target + cells[0], live, other=0).to(ACC),)
+                    for k in tl.static_range(1, AT_ONCE):
+                        starts = starts + (live & (cells[k] != cells[k - 1]),)
+                        values = values + (tl.load(target + cells[k], starts[k], other=0).to(ACC),)
+                    total = values[0]
+                    for k in tl.static_range(AT_ONCE):
+                        if k > 0:
+                            tl.store(target + cells[k - 1], narrowed(total, out), starts[k])
+                            total = tl.where(starts[k], values[k], total)
+                        total = rounded(total + terms[k], out)
+                    tl.store(target + cells[AT_ONCE - 1], narrowed(total, out), live)
+                else:
+                    for k in tl.static_range(AT_ONCE):
+                        before = tl.load(target + cells[k], oks[k], other=0).to(ACC)
+                        tl.store(target + cells[k], narrowed(before + terms[k], out), oks[k])
+                        # The threads that store an element and those that load it next need not be the same.
+                        tl.debug_barrier()
+                tl.debug_barrier()
 
 
 @triton.jit(do_not_specialize=_SIZES)
