@@ -128,12 +128,14 @@ def _slide(plan: Plan, given: Shares, x: Any, out: Any) -> None:
         )  # fmt: skip
         return
     march = SLIDE_ROWS[axes[0].window > 1]
-    lanes = plan.outer * d * w
+    quads = -(-w // 4)
+    lanes = plan.outer * d * quads
     grid = -(-lanes // march.lanes) * -(-h // march.steps)
+    even = [math.gcd(side[2], 16) for side in (results, sources)]
     launch(
         kernels.slide_rows, grid, march.warps,
-        x, out, *weights, given.numbers, lanes, *results, *sources, *common,
-        march.steps, march.lanes, _SUMS[x.dtype],
+        x, out, *weights, given.numbers, lanes, quads, d, h, w // even[0], *sources[:2], sources[2] // even[1], *common,
+        march.steps, march.lanes, _SUMS[x.dtype], *even,
     )  # fmt: skip
 
 

@@ -15,6 +15,8 @@ from poolgrad.plan import BACK, Plan
 from poolgrad.windows import Axis, common_cells, divisors, origins, sources
 
 _KEPT = 4096
+_MOST_PARTS = {"float16": 2**13, "bfloat16": 2**16, "float32": 2**29, "float64": math.inf}
+"""Weights of windows up to which a product with an element is exact in the precision of a sum."""
 
 
 class Table(NamedTuple):
@@ -72,8 +74,8 @@ def box(axis: Axis) -> int:
 class Shares(NamedTuple):
     """How an average divides.
 
-    ``parts`` are exact numbers of common parts an axis, whose product a window gives to its cells; none if there are no
-    such numbers, or if all windows are alike.
+    ``parts`` are exact numbers of common parts an axis, in the precision of sums, whose product a window gives to its
+    cells; none if there are no such numbers, or if all windows are alike.
     """
 
     parts: tuple[torch.Tensor, torch.Tensor, torch.Tensor] | None
@@ -104,6 +106,7 @@ def shares(plan: Plan, device: torch.device) -> Shares:
     volume = math.prod(int(numbers[0]) for numbers in by_axis)
     common, part = [common_cells(axis) for axis in plan.axes], _common_part(plan.common_count)
     are_exact = math.prod(common) == plan.common_count
+    weigh = are_exact and plan.common_count <= _MOST_PARTS[plan.dtype]
     parts = None
     if plan.family not in BACK:
         factor, weight = _reciprocal(float(volume)), 1.0
@@ -112,11 +115,12 @@ def shares(plan: Plan, device: torch.device) -> Shares:
         weight = part / volume
         if are_same and are_exact and plan.dtype == "float32":  # in doubles a power of two changes no bit
             factor, weight = _reciprocal(float(volume)), 1.0
-        if are_exact and not are_same:
+        if weigh and not are_same:
             scale = part / plan.common_count
             exact = [count / numbers for count, numbers in zip(common, by_axis, strict=True)]
-            d, h, w = (_moved(values, torch.float64, device) for values in (exact[0] * scale, *exact[1:]))
+            kind = torch.float32 if plan.dtype.endswith("16") else torch.float64
+            d, h, w = (_moved(values, kind, device) for values in (exact[0] * scale, *exact[1:]))
             parts = d, h, w
     numbers = _moved(np.array([*factor, weight, part, *_reciprocal(part)]), torch.float64, device)
     weighs = "own" if not are_same else "none" if weight == 1.0 else "same"
-    return Shares(parts, numbers, weighs, are_exact)
+    return Shares(parts, numbers, weighs, weigh)

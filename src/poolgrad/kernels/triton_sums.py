@@ -10,7 +10,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from poolgrad.kernels.triton_tiles import first_lane, inside, narrowed, pairs, row_live, tile
+from poolgrad.kernels.triton_tiles import first_lane, fours, inside, narrowed, pairs, row_live, store_fours, tile
 
 _SIZES = ["rows", "D", "H", "OD", "OH"]
 
@@ -319,7 +319,8 @@ def slide_inner(
 ):  # fmt: skip
     """Stride 1, lanes along inner: HR rows of results, WS cells along W, whose columns are summed once each.
 
-    Result w has the sources w + FW ... w + FW + KW - 1, of AW; likewise along H and D.
+    Result w has the sources w + FW ... w + FW + KW - 1, of AW; likewise along H and D. A window's own weights are so few
+    bits that products with them are exact, and may be fused.
     """
     lane_blocks = tl.cdiv(inner, LB)
     segments = tl.cdiv(W, WS)
@@ -365,10 +366,11 @@ def slide_inner(
                 ok = in_w & oks[i * KD + k]
                 term = tl.load(source + steps[i * KD + k], tl.where(ok, live, False), other=0).to(ACC)
                 if SPREAD and WEIGHS == "own":
-                    term = term * (part_w * parts[i * KD + k]).to(ACC)
-                if SPREAD and WEIGHS == "same":
-                    term = term * weight
-                line = line + term
+                    line = tl.fma(term, part_w * parts[i * KD + k], line)
+                elif SPREAD and WEIGHS == "same":
+                    line = line + term * weight
+                else:
+                    line = line + term
             lines = lines + (line,)
         columns = ()
         for r in tl.static_range(HR):
@@ -394,71 +396,99 @@ def slide_inner(
         source += cell_step
 
 
-@triton.jit(do_not_specialize=["lanes", "D", "H", "W", "AD", "AH", "AW"])
+@triton.jit(do_not_specialize=["lanes", "QW", "D", "H", "AD", "AH"])
 def slide_rows(
-    x, out, by_d, by_h, by_w, numbers, lanes, D, H, W, AD, AH, AW,
+    x, out, by_d, by_h, by_w, numbers, lanes, QW, D, H, W, AD, AH, AW,
     KD: tl.constexpr, KH: tl.constexpr, KW: tl.constexpr,
     FD: tl.constexpr, FH: tl.constexpr, FW: tl.constexpr,
     SPREAD: tl.constexpr, WEIGHS: tl.constexpr, HS: tl.constexpr, LB: tl.constexpr, ACC: tl.constexpr,
+    WE: tl.constexpr, AE: tl.constexpr,
 ):  # fmt: skip
-    """The same where inner is 1: lanes are all (n, d, w), and rows are taken one after the other, HS of them."""
+    """The same where inner is 1: a lane has four results side by side, and takes rows one after the other, HS of them.
+
+    W and AW come divided by the powers of two WE and AE. Where rows begin at multiples of four elements, four sources
+    are loaded at once.
+    """
+    W = W * WE
+    AW = AW * AE
     segments = tl.cdiv(H, HS)
     begin = tl.program_id(0) % segments * HS
     lane = (tl.program_id(0) // segments).to(tl.int64) * LB + tl.arange(0, LB)
     live = lane < lanes
-    w = (lane % W).to(tl.int32)
-    row = lane // W
+    w = (lane % QW).to(tl.int32) * 4
+    row = lane // QW
     d = (row % D).to(tl.int32)
     n = row // D
-    result = out + ((n * D + d) * H + begin) * W + w
-    planes = ()
-    for a in tl.static_range(KD):
-        planes = planes + (x + ((n * AD + (d + (a + FD))) * AH + (begin + FH)) * AW + w,)
+    result = out + ((n * D + d) * H + begin) * W
     factor = tl.load(numbers).to(ACC)
     weight = tl.load(numbers + 2).to(ACC)
-    oks = ()
-    parts = ()
-    for e in tl.static_range(KW):
-        for a in tl.static_range(KD):
-            ok = live & inside(d + (a + FD), AD) & inside(w + (e + FW), AW)
-            oks = oks + (ok,)
-            if SPREAD and WEIGHS == "own":
-                part = tl.load(by_w + w + (e + FW), ok, other=0.0) * tl.load(by_d + d + (a + FD), ok, other=0.0)
-                parts = parts + (part,)
+    planes = ()
+    depths = ()
+    parts_d = ()
+    for a in tl.static_range(KD):
+        planes = planes + (x + ((n * AD + (d + (a + FD))) * AH + (begin + FH)) * AW,)
+        depths = depths + (live & inside(d + (a + FD), AD),)
+        if SPREAD and WEIGHS == "own":
+            parts_d = parts_d + (tl.load(by_d + d + (a + FD), depths[a], other=0.0),)
+    widths = ()
+    parts_w = ()
+    for j in tl.static_range(KW + 3):
+        widths = widths + (inside(w + (j + FW), AW),)
+        if SPREAD and WEIGHS == "own":
+            parts_w = parts_w + (tl.load(by_w + w + (j + FW), live & widths[j], other=0.0),)
     if WEIGHS == "own" and not SPREAD:
-        divisor = tl.load(by_d + d, live, other=1.0) * tl.load(by_w + w, live, other=1.0)
-    ring = (tl.zeros((LB,), ACC),) * ((KH - 1) * KW)
+        divisor_d = tl.load(by_d + d, live, other=1.0)
+        divisors = ()
+        for p in tl.static_range(4):
+            divisors = divisors + (divisor_d * tl.load(by_w + w + p, live & (w + p < W), other=1.0),)
+    ring = (tl.zeros((LB,), ACC),) * ((KH - 1) * (KW + 3))
     for t in range(HS + KH - 1):
         ah = begin + t + FH
         in_h = inside(ah, AH)
         if SPREAD and WEIGHS == "own":
             part_h = tl.load(by_h + ah, in_h, other=0.0)
-        new = ()
-        for e in tl.static_range(KW):
-            line = tl.zeros((LB,), ACC)
-            for a in tl.static_range(KD):
-                at = planes[a] + (e + FW)
-                term = tl.load(at, tl.where(in_h, oks[e * KD + a], False), other=0).to(ACC)
+        lines = (tl.zeros((LB,), ACC),) * (KW + 3)
+        for a in tl.static_range(KD):
+            ok = tl.where(in_h, depths[a], False)
+            if AE >= 4:
+                four = fours(planes[a], w, ok, AW)
+            if SPREAD and WEIGHS == "own":
+                part = parts_d[a] * part_h
+            new = ()
+            for j in tl.static_range(KW + 3):
+                if AE >= 4 and j + FW >= 0 and j + FW < 4:
+                    term = four[j + FW].to(ACC)
+                else:
+                    term = tl.load(planes[a] + (w + (j + FW)), ok & widths[j], other=0).to(ACC)
                 if SPREAD and WEIGHS == "own":
-                    term = term * (parts[e * KD + a] * part_h).to(ACC)
-                if SPREAD and WEIGHS == "same":
-                    term = term * weight
-                line = line + term
-            new = new + (line,)
-        ring = ring + new
-        total = tl.zeros((LB,), ACC)
-        for e in tl.static_range(KW):
-            column = ring[e]
+                    new = new + (tl.fma(term, part * parts_w[j], lines[j]),)
+                elif SPREAD and WEIGHS == "same":
+                    new = new + (lines[j] + term * weight,)
+                else:
+                    new = new + (lines[j] + term,)
+            lines = new
+        ring = ring + lines
+        columns = ()
+        for j in tl.static_range(KW + 3):
+            column = ring[j]
             for b in tl.static_range(1, KH):
-                column = column + ring[b * KW + e]
-            total = total + column
+                column = column + ring[b * (KW + 3) + j]
+            columns = columns + (column,)
         now = t - (KH - 1)
         fits = (now >= 0) & (begin + now < H)
-        scale = factor
         if WEIGHS == "own" and not SPREAD:
-            scale = (1.0 / (divisor * tl.load(by_h + begin + now, fits, other=1.0))).to(ACC)
-        tl.store(result + now * W, narrowed((total + 0.0) * scale, out), tl.where(fits, live, False))
-        ring = ring[KW:]
+            divisor_h = tl.load(by_h + begin + now, fits, other=1.0)
+        results = ()
+        for p in tl.static_range(4):
+            total = columns[p]
+            for e in tl.static_range(1, KW):
+                total = total + columns[p + e]
+            scale = factor
+            if WEIGHS == "own" and not SPREAD:
+                scale = (1.0 / (divisors[p] * divisor_h)).to(ACC)
+            results = results + (narrowed((total + 0.0) * scale, out),)
+        store_fours(results, result + now * W, w, tl.where(fits, live, False), W)
+        ring = ring[KW + 3 :]
         moved = ()
         for a in tl.static_range(KD):
             moved = moved + (planes[a] + AW,)

@@ -104,3 +104,22 @@ def pairs(row, first, ok, W, other: tl.constexpr, RB: tl.constexpr, LB: tl.const
     w = first + tl.arange(0, 2 * LB)[None, :]
     both = tl.load(row + w, ok & inside(w, W), other=other)
     return tl.split(tl.reshape(both, (RB, LB, 2)))
+
+
+@triton.jit
+def fours(row, w, ok, W):
+    """Four neighbours a lane, from column `w` of its row on: four tensors, zeros off the axis."""
+    column = w[:, None] + tl.arange(0, 4)[None, :]
+    four = tl.load(row[:, None] + column, ok[:, None] & (column < W), other=0)
+    even, odd = tl.split(tl.reshape(four, (four.shape[0], 2, 2)))
+    first, third = tl.split(even)
+    second, fourth = tl.split(odd)
+    return first, second, third, fourth
+
+
+@triton.jit
+def store_fours(four, row, w, ok, W):
+    """Stores four tensors as neighbours."""
+    column = w[:, None] + tl.arange(0, 4)[None, :]
+    both = tl.join(tl.join(four[0], four[2]), tl.join(four[1], four[3]))
+    tl.store(row[:, None] + column, tl.reshape(both, column.shape), ok[:, None] & (column < W))
