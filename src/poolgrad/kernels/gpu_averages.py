@@ -15,6 +15,7 @@ from poolgrad.kernels.gpu_tiles import (
     LANES,
     SLIDE_INNER,
     SLIDE_ROWS,
+    back_tiles,
     blocks,
     evens,
     has_pairs,
@@ -67,8 +68,7 @@ def _mean(plan: Plan, given: Shares, x: Any, out: Any) -> None:
 
 
 def _spread(plan: Plan, given: Shares, grad: Any, out: Any) -> None:
-    cells = quotients(plan)
-    t = tiles(plan, (plan.outer, *cells), back=True)
+    cells, t = back_tiles(plan)
     launch(
         kernels.spread_tile, t.programs, t.warps,
         grad, out, *_weights(plan, given, out.device), given.numbers, t.rows, *cells, *line_sizes(plan), plan.inner,

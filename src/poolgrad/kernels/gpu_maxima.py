@@ -18,6 +18,8 @@ from poolgrad.kernels.gpu_tiles import (
     PLANES,
     PLANES_AT_ONCE,
     ROUTE,
+    ROUTE_BACK,
+    back_tiles,
     evens,
     has_pairs,
     inner_block,
@@ -25,7 +27,6 @@ from poolgrad.kernels.gpu_tiles import (
     is_small,
     is_wide,
     line_sizes,
-    quotients,
     tiles,
 )
 from poolgrad.plan import Plan
@@ -222,24 +223,45 @@ def route(plan: Plan, arrays: dict[str, Any], out: Any) -> None:
         _route_any(plan, how, grad, by, grad, grad, out)
 
 
+def _is_packed(tensor: Any) -> bool:
+    """Are two elements added by one instruction?"""
+    if not tensor.is_cuda or tensor.element_size() != 2 or torch.version.cuda is None:
+        return False
+    return torch.cuda.get_device_capability(tensor.device) >= (8, 0)
+
+
+def _sums(grad: Any) -> tuple[Any, bool]:
+    """The type of sums, and whether it is the elements' own."""
+    packed = _is_packed(grad)
+    own = tl.float16 if grad.dtype == torch.float16 else tl.bfloat16
+    return own if packed else _COMPARED[grad.dtype], packed
+
+
 def _route(plan: Plan, grad: Any, places: Any, out: Any) -> None:
-    cells = quotients(plan)
-    t = tiles(plan, (plan.outer, *cells), back=True)
+    cells, t = back_tiles(plan)
     launch(
         kernels.route_tile, t.programs, t.warps,
         grad, places, out, t.rows, *cells, *line_sizes(plan), plan.inner,
         *(axis.window for axis in plan.axes), *(axis.stride for axis in plan.axes), *(axis.pad for axis in plan.axes),
-        t.last, t.row_block, t.lane_block, t.is_wide, _COMPARED[grad.dtype], *evens(plan),
+        t.last, t.row_block, t.lane_block, t.is_wide, *_sums(grad), *evens(plan),
     )  # fmt: skip
 
 
 def _march(plan: Plan, grad: Any, places: Any, out: Any) -> None:
     d, h, w = (axis.size for axis in plan.axes)
-    deep, rows, length = _lanes(plan, (d, h, w))
-    programs, tile, warps = _blocks(plan, deep, rows, length)
+    deep = plan.axes[0].window > 1
+    march = ROUTE_BACK[plan.inner > 1, deep, grad.element_size() == 2]
+    quads = w if plan.inner > 1 else -(-w // 4)
+    lanes = inner_block(plan.inner, march.lanes) if plan.inner > 1 else 4
+    row_block = march.lanes // lanes
+    rows, length = (plan.outer * h * quads, d) if deep else (plan.outer * d * quads, h)
+    programs = -(-rows // row_block) * -(-plan.inner // lanes) * -(-length // march.steps)
+    sizes = line_sizes(plan)
+    along = _along(plan, deep)
     launch(
-        kernels.route_march, programs, warps,
-        grad, places, out, rows, *_along(plan, deep), *tile, _COMPARED[grad.dtype],
+        kernels.route_march, programs, march.warps,
+        grad, places, out, rows, *along[:2], sizes[2], *along[3:5], sizes[5], plan.inner, quads, *along[7:],
+        deep, plan.inner > 1, march.steps, row_block, lanes, *_sums(grad), *evens(plan),
     )  # fmt: skip
 
 

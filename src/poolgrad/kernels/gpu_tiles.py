@@ -31,6 +31,13 @@ SLIDE_ROWS = {False: March(64, 16, 2), True: March(64, 32, 2)}
 ROUTE = {(True, False): March(256, 8, 2), (True, True): March(512, 16, 4),
          (False, False): March(128, 8, 4), (False, True): March(128, 16, 4)}  # fmt: skip
 """Maxima at stride 1: with lanes along inner elements or not, going along D or H."""
+ROUTE_BACK = {(True, False, False): March(256, 8, 2), (True, True, False): March(512, 16, 4),
+              (True, False, True): March(256, 8, 2), (True, True, True): March(512, 16, 4),
+              (False, False, False): March(512, 8, 4), (False, True, False): March(512, 16, 4),
+              (False, False, True): March(512, 8, 4), (False, True, True): March(512, 16, 4)}  # fmt: skip
+"""Gradients of these, of 16 bits or more: where inner is 1 a lane is four elements."""
+QUADS = March(128, 0, 4)
+"""Gradients at larger strides where inner is 1: four quotients a lane."""
 PLANES = March(32, 0, 1)
 """Windows that many cells share: channels side by side."""
 PLANES_AT_ONCE = (20, 16, 12)
@@ -115,6 +122,16 @@ def quotients(plan: Plan) -> tuple[int, int, int]:
     """Cells an axis by the stride: a program that goes back owns all cells of some quotients."""
     d, h, w = (-(-axis.size // axis.stride) for axis in plan.axes)
     return d, h, w
+
+
+def back_tiles(plan: Plan) -> tuple[tuple[int, int, int], Tiles]:
+    """Quotients by the stride, and tiles of them: where inner is 1 both are of four along W, and lanes are those."""
+    d, h, w = quotients(plan)
+    if plan.inner > 1:
+        return (d, h, w), tiles(plan, (plan.outer, d, h, w), back=True)
+    w = -(-w // 4)
+    rows, block = plan.outer * d * h * w, QUADS.lanes
+    return (d, h, w), Tiles(rows, block, 4, -(-rows // block), False, rows + block >= 2**31, QUADS.warps)
 
 
 def tiles(plan: Plan, shape: Shape, back: bool, most: int = 128) -> Tiles:

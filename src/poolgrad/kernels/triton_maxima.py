@@ -6,7 +6,20 @@ import triton
 import triton.language as tl
 
 from poolgrad.kernels.triton_sums import store_phases
-from poolgrad.kernels.triton_tiles import first_lane, flat, inside, narrowed, pairs, rounded, row_live, tile
+from poolgrad.kernels.triton_tiles import (
+    first_lane,
+    flat,
+    inside,
+    narrowed,
+    pairs,
+    quad,
+    quads,
+    rounded,
+    row_block,
+    row_live,
+    store_fours,
+    tile,
+)
 
 _SIZES = ["rows", "total", "D", "H", "OD", "OH"]
 
@@ -227,25 +240,72 @@ def accumulated(total, grad, selected, like, ROUNDS: tl.constexpr):
     return tl.where(selected, total + grad, total)
 
 
-@triton.jit(do_not_specialize=["QD", "QH", *_SIZES])
+_ADD_CHOSEN = """{
+.reg .b32 low, high, one;
+prmt.b32 low, $6, 0, 0x4140;
+prmt.b32 high, $6, 0, 0x4342;
+set.eq.u32.f16x2 low, low, $7;
+set.eq.u32.f16x2 high, high, $8;
+and.b32 low, low, $4;
+and.b32 high, high, $5;
+mov.b32 one, ONE;
+fma.rn.TYPEx2 $0, low, one, $2;
+fma.rn.TYPEx2 $1, high, one, $3;
+}"""
+_ADD_FLOAT16 = tl.constexpr(_ADD_CHOSEN.replace("ONE", "0x3C003C00").replace("TYPE", "f16"))
+_ADD_BFLOAT16 = tl.constexpr(_ADD_CHOSEN.replace("ONE", "0x3F803F80").replace("TYPE", "bf16"))
+
+
+@triton.jit
+def chosen(total, grad, place, number: tl.constexpr, like, ROUNDS: tl.constexpr, PACKED: tl.constexpr):
+    """A sum with a gradient if that goes to place `number`.
+
+    `PACKED` sums have the type itself. Two of them are added by one instruction, gradients that go elsewhere as zeros:
+    sums begin with zero and never become a negative one, which alone that would change. Places are compared as if they
+    were (tiny) numbers of 16 bits.
+    """
+    if PACKED:
+        wanted = tl.full(total.shape, number, tl.int16)
+        if total.dtype == tl.float16:
+            found = tl.inline_asm_elementwise(
+                _ADD_FLOAT16, "=r,=r,r,r,r,r,r,r,r", [total, grad, place, wanted], dtype=tl.float16, is_pure=True,
+                pack=4,
+            )  # fmt: skip
+        else:
+            found = tl.inline_asm_elementwise(
+                _ADD_BFLOAT16, "=r,=r,r,r,r,r,r,r,r", [total, grad, place, wanted], dtype=tl.bfloat16, is_pure=True,
+                pack=4,
+            )  # fmt: skip
+    else:
+        found = accumulated(total, grad.to(total.dtype), place == number, like, ROUNDS)
+    return found
+
+
+@triton.jit(do_not_specialize=["QD", "QH", "QW", *_SIZES])
 def route_tile(
     grad, index, out, rows, QD, QH, QW, D, H, W, OD, OH, OW, inner,
     KD: tl.constexpr, KH: tl.constexpr, KW: tl.constexpr,
     SD: tl.constexpr, SH: tl.constexpr, SW: tl.constexpr,
     PD: tl.constexpr, PH: tl.constexpr, PW: tl.constexpr,
     LAST: tl.constexpr, RB: tl.constexpr, LB: tl.constexpr, WIDE: tl.constexpr, ACC: tl.constexpr,
-    WE: tl.constexpr, OE: tl.constexpr,
+    PACKED: tl.constexpr, WE: tl.constexpr, OE: tl.constexpr,
 ):  # fmt: skip
     """Gradients go to the places that are named: a program owns all phases of the cells of its tile, as `spread_tile`.
 
-    Places have one byte, and 255 is none.
+    Places have one byte, and 255 is none. Where inner is 1 a row is four cells' quotients by the stride, QW of them
+    along W.
     """
     W = W * WE
     OW = OW * OE
-    n, dq, hq, wq, c, live = tile(rows, QD, QH, QW, inner, LAST, RB, LB, WIDE)
     line_step = tl.full((), 1, tl.int64) * OW * inner
     plane_step = line_step * OH
-    base = (((n * OD + dq) * OH + hq) * OW + wq) * inner + c
+    c = 0
+    if LAST:
+        n, dq, hq, wq, c, live = tile(rows, QD, QH, QW, inner, True, RB, LB, WIDE)
+        base = (((n * OD + dq) * OH + hq) * OW + wq) * inner + c
+    else:
+        n, dq, hq, wq, live = quads(row_block(WIDE), rows, QD, QH, QW, RB)
+        base = ((n * OD + dq) * OH + hq) * OW
     results = ()
     for f in tl.static_range(SD * SH * SW):
         total = tl.zeros((RB, LB), ACC)
@@ -260,20 +320,29 @@ def route_tile(
                         for e in tl.static_range((KW + SW - 1) // SW):
                             far_w = (f % SW + PW) // SW - ((KW + SW - 1) // SW - 1 - e)
                             if (f % SW + PW) % SW + ((KW + SW - 1) // SW - 1 - e) * SW < KW:
-                                ok = in_h & inside(wq + far_w, OW)
-                                at = base + (far_d * plane_step + far_h * line_step + far_w * inner)
-                                place = tl.load(index + at, ok, other=255)
-                                term = tl.load(grad + at, ok, other=0).to(ACC)
-                                number = (
-                                    ((f // (SH * SW) + PD) % SD + ((KD + SD - 1) // SD - 1 - a) * SD) * KH
-                                    + (f // SW % SH + PH) % SH + ((KH + SH - 1) // SH - 1 - b) * SH
-                                ) * KW + (f % SW + PW) % SW + ((KW + SW - 1) // SW - 1 - e) * SW  # fmt: skip
-                                total = accumulated(
-                                    total, term, place == number, out,
-                                    (a * ((KH + SH - 1) // SH) + b) * ((KW + SW - 1) // SW) + e > 1,
+                                at = base + (far_d * plane_step + far_h * line_step)
+                                if LAST:
+                                    ok = in_h & inside(wq + far_w, OW)
+                                    place = tl.load(index + at + far_w * inner, ok, other=255)
+                                    term = tl.load(grad + at + far_w * inner, ok, other=0)
+                                else:
+                                    place = quad(
+                                        index + at, wq, (f % SW + PW) // SW - ((KW + SW - 1) // SW - 1 - e),
+                                        in_h, OW, 255, OE >= 4,
+                                    )  # fmt: skip
+                                    term = quad(
+                                        grad + at, wq, (f % SW + PW) // SW - ((KW + SW - 1) // SW - 1 - e),
+                                        in_h, OW, 0, OE >= 4,
+                                    )  # fmt: skip
+                                total = chosen(
+                                    total, term, place,
+                                    (((f // (SH * SW) + PD) % SD + ((KD + SD - 1) // SD - 1 - a) * SD) * KH
+                                     + (f // SW % SH + PH) % SH + ((KH + SH - 1) // SH - 1 - b) * SH) * KW
+                                    + (f % SW + PW) % SW + ((KW + SW - 1) // SW - 1 - e) * SW,
+                                    out, (a * ((KH + SH - 1) // SH) + b) * ((KW + SW - 1) // SW) + e > 1, PACKED,
                                 )  # fmt: skip
         results = results + (narrowed(total, out),)
-    store_phases(results, out, n, dq, hq, wq, c, live, rows, D, H, W, inner, SD, SH, SW, LAST, RB, LB, WIDE)
+    store_phases(results, out, n, dq, hq, wq, c, live, D, H, W, inner, SD, SH, SW, LAST)
 
 
 @triton.jit
@@ -306,17 +375,28 @@ def marching(
     return row, h, w, c, begin, live
 
 
-@triton.jit(do_not_specialize=["rows", "M", "H", "W", "OM", "OH", "OW"])
+@triton.jit(do_not_specialize=["rows", "M", "H", "OM", "OH", "QW"])
 def route_march(
-    grad, index, out, rows, M, H, W, OM, OH, OW, inner: tl.constexpr,
+    grad, index, out, rows, M, H, W, OM, OH, OW, inner, QW,
     KM: tl.constexpr, KH: tl.constexpr, KW: tl.constexpr,
     PM: tl.constexpr, PH: tl.constexpr, PW: tl.constexpr,
     DEEP: tl.constexpr, LAST: tl.constexpr, STEPS: tl.constexpr, RB: tl.constexpr, LB: tl.constexpr,
-    ACC: tl.constexpr,
+    ACC: tl.constexpr, PACKED: tl.constexpr, WE: tl.constexpr, OE: tl.constexpr,
 ):  # fmt: skip
     """The same at stride 1, along the axis that is slowest in the order of windows: a step takes what the windows at
-    one place of it selected, for all results that these reach, whose sums wait in registers."""
-    n, h, w, c, begin, live = marching(rows, H, W, inner, M, DEEP, LAST, STEPS, RB, LB)
+    one place of it selected, for all results that these reach, whose sums wait in registers.
+
+    Where inner is 1 a row is four cells along W, QW times as many as there are.
+    """
+    W = W * WE
+    OW = OW * OE
+    if LAST:
+        n, h, w, c, begin, live = marching(rows, H, W, inner, M, DEEP, LAST, STEPS, RB, LB)
+    else:
+        segments = tl.cdiv(M, STEPS)
+        begin = tl.program_id(0) % segments * STEPS
+        block = (tl.program_id(0) // segments).to(tl.int64)
+        n, _, h, w, live = quads(block, rows, 1, H if DEEP else 1, QW, RB)
     cell_step = tl.full((), 1, tl.int64) * inner
     line_step = cell_step * OW
     step = line_step * OH if DEEP else line_step
@@ -324,37 +404,51 @@ def route_march(
     FM: tl.constexpr = PM - (KM - 1)
     FH: tl.constexpr = PH - (KH - 1)
     FW: tl.constexpr = PW - (KW - 1)
-    source = (n * OM + (begin + FM)) * step + w * cell_step + c
-    target = (n * M + begin) * to_step + w * cell_step + c
+    source = (n * OM + (begin + FM)) * step
+    target = (n * M + begin) * to_step
     if DEEP:
         source += (h + FH) * line_step
         target += h * (cell_step * W)
+    if LAST:
+        source += w * cell_step + c
+        target += w * cell_step + c
     oks = ()
     for b in tl.static_range(KH):
-        for e in tl.static_range(KW):
-            ok = live & inside(w + (e + FW), OW)
-            if DEEP:
-                ok = ok & inside(h + (b + FH), OH)
-            oks = oks + (ok,)
+        ok = live
+        if DEEP:
+            ok = ok & inside(h + (b + FH), OH)
+        for e in tl.static_range(KW if LAST else 1):
+            oks = oks + ((ok & inside(w + (e + FW), OW)) if LAST else ok,)
     sums = (tl.zeros((RB, LB), ACC),) * (KM - 1)
     for t in range(STEPS + KM - 1):
         is_there = inside(begin + t + FM, OM)
         sums = sums + (tl.zeros((RB, LB), ACC),)
         for b in tl.static_range(KH):
             for e in tl.static_range(KW):
-                ok = tl.where(is_there, oks[b * KW + e], False)
-                at = source + (b * line_step + (e + FW) * cell_step)
-                place = tl.load(index + at, ok, other=255)
-                term = tl.load(grad + at, ok, other=0).to(ACC)
+                if LAST:
+                    ok = tl.where(is_there, oks[b * KW + e], False)
+                    at = source + (b * line_step + (e + FW) * cell_step)
+                    place = tl.load(index + at, ok, other=255)
+                    term = tl.load(grad + at, ok, other=0)
+                else:
+                    ok = tl.where(is_there, oks[b], False)
+                    place = quad(index + (source + b * line_step), w, e + FW, ok, OW, 255, OE >= 4)
+                    term = quad(grad + (source + b * line_step), w, e + FW, ok, OW, 0, OE >= 4)
                 moved = ()
                 for k in tl.static_range(KM):
-                    selected = place == (k * KH + (KH - 1 - b)) * KW + (KW - 1 - e)
-                    moved = moved + (accumulated(sums[k], term, selected, out, k < KM - 1 or b * KW + e > 1),)
+                    one = chosen(
+                        sums[k], term, place, (k * KH + (KH - 1 - b)) * KW + (KW - 1 - e), out,
+                        k < KM - 1 or b * KW + e > 1, PACKED,
+                    )  # fmt: skip
+                    moved = moved + (one,)
                 sums = moved
         now = t - (KM - 1)
-        fits = (now >= 0) & (begin + now < M)
+        fits = tl.where((now >= 0) & (begin + now < M), live, False)
         to = out + target + now * to_step
-        tl.store(to, narrowed(sums[0], out), tl.where(fits, live, False))
+        if LAST:
+            tl.store(to, narrowed(sums[0], out), fits)
+        else:
+            store_fours(narrowed(sums[0], out), to, w, fits, W)
         sums = sums[1:]
         source += step
 

@@ -10,7 +10,20 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from poolgrad.kernels.triton_tiles import first_lane, fours, inside, narrowed, pairs, row_live, store_fours, tile
+from poolgrad.kernels.triton_tiles import (
+    first_lane,
+    fours,
+    inside,
+    joined,
+    narrowed,
+    pairs,
+    quad,
+    quads,
+    row_block,
+    row_live,
+    store_fours,
+    tile,
+)
 
 _SIZES = ["rows", "D", "H", "OD", "OH"]
 
@@ -203,7 +216,18 @@ def mean_tile(
     tl.store(at, narrowed(total, out), live)
 
 
-@triton.jit(do_not_specialize=["QD", "QH", *_SIZES])
+@triton.jit
+def weight_of(parts_d, parts_h, parts_w, d, h, w, ok, ok_w, LAST: tl.constexpr):
+    """What windows give to their cells: of one an element, or of four neighbours a lane."""
+    weight = tl.load(parts_d + d, ok, other=0.0) * tl.load(parts_h + h, ok, other=0.0)
+    if LAST:
+        weight = weight * tl.load(parts_w + w, ok & ok_w, other=0.0)
+    else:
+        weight = weight[:, None] * tl.load(parts_w + w, ok[:, None] & ok_w, other=0.0)
+    return weight
+
+
+@triton.jit(do_not_specialize=["QD", "QH", "QW", *_SIZES])
 def spread_tile(
     grad, out, parts_d, parts_h, parts_w, numbers, rows, QD, QH, QW, D, H, W, OD, OH, OW, inner,
     KD: tl.constexpr, KH: tl.constexpr, KW: tl.constexpr,
@@ -212,13 +236,23 @@ def spread_tile(
     WEIGHS: tl.constexpr, LAST: tl.constexpr, RB: tl.constexpr, LB: tl.constexpr, WIDE: tl.constexpr,
     ACC: tl.constexpr, PAIR: tl.constexpr, WE: tl.constexpr, OE: tl.constexpr,
 ):  # fmt: skip
-    """Gradients shared over windows: a program owns S cells an axis for each place of its tile, all phases of them."""
+    """Gradients shared over windows: a program owns S cells an axis for each place of its tile, all phases of them.
+
+    Where inner is 1 a row is four places along W, QW of them. W and OW come divided by the powers of two WE and OE.
+    """
     W = W * WE
     OW = OW * OE
-    n, dq, hq, wq, c, live = tile(rows, QD, QH, QW, inner, LAST, RB, LB, WIDE)
     line_step = tl.full((), 1, tl.int64) * OW * inner
     plane_step = line_step * OH
-    base = grad + (((n * OD + dq) * OH + hq) * OW + wq) * inner + c
+    c = 0
+    if LAST:
+        n, dq, hq, wq, c, live = tile(rows, QD, QH, QW, inner, LAST, RB, LB, WIDE)
+        base = (((n * OD + dq) * OH + hq) * OW + wq) * inner + c
+        wide = wq
+    else:
+        n, dq, hq, wq, live = quads(row_block(WIDE), rows, QD, QH, QW, RB)
+        base = ((n * OD + dq) * OH + hq) * OW
+        wide = wq[:, None] + tl.arange(0, 4)[None, :]
     factor = tl.load(numbers).to(ACC)
     factor_low = tl.load(numbers + 1).to(ACC)
     weight = tl.load(numbers + 2).to(ACC)
@@ -229,26 +263,32 @@ def spread_tile(
         for e in tl.static_range((KW + SW - 1) // SW):
             far_w = (f % SW + PW) // SW - ((KW + SW - 1) // SW - 1 - e)
             if (f % SW + PW) % SW + ((KW + SW - 1) // SW - 1 - e) * SW < KW:
-                in_w = live & inside(wq + far_w, OW)
+                in_w = inside(wide + far_w, OW)
                 column = tl.zeros((RB, LB), ACC)
                 column_low = column
                 for b in tl.static_range((KH + SH - 1) // SH):
                     far_h = (f // SW % SH + PH) // SH - ((KH + SH - 1) // SH - 1 - b)
                     if (f // SW % SH + PH) % SH + ((KH + SH - 1) // SH - 1 - b) * SH < KH:
-                        in_h = in_w & inside(hq + far_h, OH)
+                        in_h = live & inside(hq + far_h, OH)
                         line = tl.zeros((RB, LB), ACC)
                         line_low = line
                         for a in tl.static_range((KD + SD - 1) // SD):
                             far_d = (f // (SH * SW) + PD) // SD - ((KD + SD - 1) // SD - 1 - a)
                             if (f // (SH * SW) + PD) % SD + ((KD + SD - 1) // SD - 1 - a) * SD < KD:
                                 ok = in_h & inside(dq + far_d, OD)
-                                at = base + (far_d * plane_step + far_h * line_step + far_w * inner)
-                                term = tl.load(at, ok, other=0).to(ACC)
+                                at = grad + base + (far_d * plane_step + far_h * line_step)
+                                if LAST:
+                                    term = tl.load(at + far_w * inner, ok & in_w, other=0).to(ACC)
+                                else:
+                                    term = quad(
+                                        at, wq, (f % SW + PW) // SW - ((KW + SW - 1) // SW - 1 - e),
+                                        ok, OW, 0, OE >= 4,
+                                    ).to(ACC)  # fmt: skip
                                 if WEIGHS == "own":
-                                    parts = tl.load(parts_d + dq + far_d, ok, other=0.0)
-                                    parts = parts * tl.load(parts_h + hq + far_h, ok, other=0.0)
-                                    parts = parts * tl.load(parts_w + wq + far_w, ok, other=0.0)
-                                    term, term_low = share(term, parts.to(ACC), PAIR)
+                                    own = weight_of(
+                                        parts_d, parts_h, parts_w, dq + far_d, hq + far_h, wide + far_w, ok, in_w, LAST
+                                    )
+                                    term, term_low = share(term, own.to(ACC), PAIR)
                                 elif WEIGHS == "same":
                                     term, term_low = share(term, weight, PAIR)
                                 else:
@@ -257,7 +297,7 @@ def spread_tile(
                         column, column_low = plus(column, column_low, line, line_low, PAIR)
                 total, total_low = plus(total, total_low, column, column_low, PAIR)
         results = results + (narrowed(scaled(total, total_low, factor, factor_low, PAIR), out),)
-    store_phases(results, out, n, dq, hq, wq, c, live, rows, D, H, W, inner, SD, SH, SW, LAST, RB, LB, WIDE)
+    store_phases(results, out, n, dq, hq, wq, c, live, D, H, W, inner, SD, SH, SW, LAST)
 
 
 @triton.jit(do_not_specialize=["rows", "QW", "D", "H", "OD", "OH"])
@@ -288,25 +328,27 @@ def spread_rows(
 
 @triton.jit
 def store_phases(
-    results, out, n, dq, hq, wq, c, live, rows, D, H, W, inner,
-    SD: tl.constexpr, SH: tl.constexpr, SW: tl.constexpr, LAST: tl.constexpr, RB: tl.constexpr, LB: tl.constexpr,
-    WIDE: tl.constexpr,
+    results, out, n, dq, hq, wq, c, live, D, H, W, inner,
+    SD: tl.constexpr, SH: tl.constexpr, SW: tl.constexpr, LAST: tl.constexpr,
 ):  # fmt: skip
-    """Stores all phases of a tile's cells; two phases along lanes as one piece of memory."""
+    """Stores all phases of a tile's cells; two phases along four columns as one piece of memory."""
     for f in tl.static_range(SD * SH):
         d = dq * SD + f // SH
         h = hq * SH + f % SH
         line = ((n * D + d) * H + h) * W
         fits = live & (d < D) & (h < H)
-        if LAST or SW != 2:
+        if LAST:
             for g in tl.static_range(SW):
                 w = wq * SW + g
                 tl.store(out + (line + w) * inner + c, results[f * SW + g], fits & (w < W))
+        elif SW == 2:
+            both = tl.join(results[f * 2], results[f * 2 + 1])
+            w = 2 * wq[:, None] + tl.arange(0, 8)[None, :]
+            tl.store((out + line)[:, None] + w, tl.reshape(both, w.shape), fits[:, None] & (w < W))
         else:
-            both = tl.interleave(results[f * 2], results[f * 2 + 1])
-            w = 2 * first_lane((W + 1) // 2, LB) + tl.arange(0, LB * 2)[None, :]
-            some = row_live(rows, RB, (W + 1) // 2, LB, WIDE) & (d < D) & (h < H)
-            tl.store(out + line + w, both, some & (w < W))
+            for g in tl.static_range(SW):
+                w = (wq[:, None] + tl.arange(0, 4)[None, :]) * SW + g
+                tl.store((out + line)[:, None] + w, results[f * SW + g], fits[:, None] & (w < W))
 
 
 @triton.jit(do_not_specialize=["outer", "D", "H", "W", "AD", "AH", "AW"])
@@ -319,8 +361,8 @@ def slide_inner(
 ):  # fmt: skip
     """Stride 1, lanes along inner: HR rows of results, WS cells along W, whose columns are summed once each.
 
-    Result w has the sources w + FW ... w + FW + KW - 1, of AW; likewise along H and D. A window's own weights are so few
-    bits that products with them are exact, and may be fused.
+    Result w has the sources w + FW ... w + FW + KW - 1, of AW; likewise along H and D. A window's own weights have so
+    few bits that products with them are exact, and may be fused.
     """
     lane_blocks = tl.cdiv(inner, LB)
     segments = tl.cdiv(W, WS)
@@ -451,7 +493,7 @@ def slide_rows(
         for a in tl.static_range(KD):
             ok = tl.where(in_h, depths[a], False)
             if AE >= 4:
-                four = fours(planes[a], w, ok, AW)
+                four = fours(planes[a], w, ok, AW, 0)
             if SPREAD and WEIGHS == "own":
                 part = parts_d[a] * part_h
             new = ()
@@ -487,7 +529,7 @@ def slide_rows(
             if WEIGHS == "own" and not SPREAD:
                 scale = (1.0 / (divisors[p] * divisor_h)).to(ACC)
             results = results + (narrowed((total + 0.0) * scale, out),)
-        store_fours(results, result + now * W, w, tl.where(fits, live, False), W)
+        store_fours(joined(results), result + now * W, w, tl.where(fits, live, False), W)
         ring = ring[KW + 3 :]
         moved = ()
         for a in tl.static_range(KD):

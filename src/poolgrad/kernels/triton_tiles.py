@@ -107,10 +107,32 @@ def pairs(row, first, ok, W, other: tl.constexpr, RB: tl.constexpr, LB: tl.const
 
 
 @triton.jit
-def fours(row, w, ok, W):
-    """Four neighbours a lane, from column `w` of its row on: four tensors, zeros off the axis."""
+def row_block(WIDE: tl.constexpr):
+    """The number of this program, as a wide one where rows have such."""
+    block = tl.program_id(0)
+    if WIDE:
+        block = block.to(tl.int64)
+    return block
+
+
+@triton.jit
+def quads(block, rows, D, H, QW, RB: tl.constexpr):
+    """The elements [n, d, h, w] of a block of lanes that have four columns each, `w` and the next, of QW times four."""
+    row = block * RB + tl.arange(0, RB)
+    live = row < rows
+    w = (row % QW).to(tl.int32) * 4
+    row = row // QW
+    h = (row % H).to(tl.int32)
+    row = row // H
+    d = (row % D).to(tl.int32)
+    return (row // D).to(tl.int64), d, h, w, live
+
+
+@triton.jit
+def fours(row, w, ok, W, other: tl.constexpr):
+    """Four neighbours a lane, from column `w` of its row on: four tensors, `other` off the axis."""
     column = w[:, None] + tl.arange(0, 4)[None, :]
-    four = tl.load(row[:, None] + column, ok[:, None] & (column < W), other=0)
+    four = tl.load(row[:, None] + column, ok[:, None] & (column < W), other=other)
     even, odd = tl.split(tl.reshape(four, (four.shape[0], 2, 2)))
     first, third = tl.split(even)
     second, fourth = tl.split(odd)
@@ -118,8 +140,37 @@ def fours(row, w, ok, W):
 
 
 @triton.jit
-def store_fours(four, row, w, ok, W):
-    """Stores four tensors as neighbours."""
-    column = w[:, None] + tl.arange(0, 4)[None, :]
+def joined(four):
+    """Four tensors as the columns of one."""
     both = tl.join(tl.join(four[0], four[2]), tl.join(four[1], four[3]))
-    tl.store(row[:, None] + column, tl.reshape(both, column.shape), ok[:, None] & (column < W))
+    return tl.reshape(both, (four[0].shape[0], 4))
+
+
+@triton.jit
+def store_fours(four, row, w, ok, W):
+    """Stores four columns a lane, as neighbours."""
+    column = w[:, None] + tl.arange(0, 4)[None, :]
+    tl.store(row[:, None] + column, four, ok[:, None] & (column < W))
+
+
+@triton.jit
+def quad(row, w, far: tl.constexpr, ok, W, other: tl.constexpr, ALIGNED: tl.constexpr):
+    """Four neighbours a lane as the columns of one tensor, from column `w` + `far` on.
+
+    Where `w` is a multiple of four and so is the row's address, these are loaded at once, and shifted with what is next
+    to them.
+    """
+    if ALIGNED and far > -4 and far < 4:
+        near = fours(row, w, ok, W, other)
+        four = ()
+        for p in tl.static_range(4):
+            if far + p >= 0 and far + p < 4:
+                four = four + (near[far + p],)
+            else:
+                column = w + (far + p)
+                four = four + (tl.load(row + column, ok & inside(column, W), other=other),)
+        found = joined(four)
+    else:
+        column = (w + far)[:, None] + tl.arange(0, 4)[None, :]
+        found = tl.load(row[:, None] + column, ok[:, None] & inside(column, W), other=other)
+    return found
