@@ -104,6 +104,18 @@ def test_windows_that_many_cells_share(
         check(case_of(random.Random(dtype), "route", "offset", dtype, 2, axes, inner))
 
 
+@pytest.mark.parametrize("inner", [1, 5])
+def test_places_of_many_windows_that_are_no_maxima(inner: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Maxima of windows side by side follow each other; any places are added in the order of windows."""
+    monkeypatch.setattr(gpu_maxima, "_LEAST_PLANES", 1)
+    axes = [make_axis("x", 8, 7, 1, "same")] * 2
+    draw = random.Random(inner)
+    first, second = (case_of(draw, "route", "offset", "float32", 2, axes, inner) for _ in range(2))
+    some = torch.rand(first.arrays["index"].shape, generator=torch.Generator().manual_seed(inner)) < 0.5
+    mixed = torch.where(some, first.arrays["index"], second.arrays["index"])
+    check(Case(first.plan, {**first.arrays, "index": mixed}))
+
+
 def test_integers_are_refused() -> None:
     plan = make("maximum", "first_max", "int32", fold((4,), 0, (Axis(4, 2, 2, 2),)))
     x = torch.zeros(4, dtype=torch.int32, device=DEVICE)

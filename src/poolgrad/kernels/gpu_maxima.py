@@ -11,7 +11,7 @@ import torch
 import triton.language as tl
 
 from poolgrad.kernels import triton_maxima as kernels
-from poolgrad.kernels.gpu_launch import clear, kept, launch, memory, once
+from poolgrad.kernels.gpu_launch import kept, launch, memory, once
 from poolgrad.kernels.gpu_tables import box, origins_of, skips_of, table, whole_of
 from poolgrad.kernels.gpu_tiles import (
     LANES,
@@ -273,13 +273,15 @@ def _has_planes(plan: Plan) -> bool:
 
 
 def _route_planes(plan: Plan, grad: Any, places: Any, out: Any) -> None:
-    clear(out)
     planes, (depth, _, last) = plan.outer * plan.inner, plan.axes
     at_once = min(PLANES_AT_ONCE, key=lambda size: (-(-last.outputs // size) * size, -size))
+    *sizes, outputs = _sizes(plan)
+    even = evens(plan)[1]
     launch(
         kernels.route_planes, -(-planes // PLANES.lanes), PLANES.warps,
-        grad, places, out, *(origins_of(axis, out.device) for axis in plan.axes), planes, *_sizes(plan), plan.inner,
-        *(axis.dilation for axis in plan.axes), box(plan.axes[1]), box(last), depth.size > 1 or box(depth) > 1,
+        grad, places, out, *(origins_of(axis, out.device) for axis in plan.axes), planes, *sizes, outputs // even,
+        plan.inner, *(axis.dilation for axis in plan.axes), box(plan.axes[1]), box(last),
+        plan.inner > 1, plan.inner == 1 and even >= 4, even, depth.size > 1 or box(depth) > 1,
         last.outputs % at_once == 0, at_once, PLANES.lanes, _inputs(plan) // plan.outer >= 2**31, _COMPARED[grad.dtype],
     )  # fmt: skip
 

@@ -24,7 +24,7 @@ class March(NamedTuple):
 
 
 SLIDE_INNER = {(False, False): March(128, 8, 1, 2), (False, True): March(128, 32, 1, 4),
-               (True, False): March(128, 8, 1, 2), (True, True): March(256, 16, 1, 4)}  # fmt: skip
+               (True, False): March(128, 16, 1, 4), (True, True): March(256, 16, 1, 4)}  # fmt: skip
 """Sums at stride 1 whose lanes are inner elements, of 16 bits or more, without and with windows along D."""
 SLIDE_ROWS = {False: March(64, 16, 2), True: March(64, 32, 2)}
 """The same where inner is 1."""
@@ -32,11 +32,11 @@ ROUTE = {(True, False): March(256, 8, 2), (True, True): March(512, 16, 4),
          (False, False): March(128, 8, 4), (False, True): March(128, 16, 4)}  # fmt: skip
 """Maxima at stride 1: with lanes along inner elements or not, going along D or H."""
 ROUTE_BACK = {(True, False, False): March(256, 8, 2), (True, True, False): March(512, 16, 4),
-              (True, False, True): March(256, 8, 2), (True, True, True): March(512, 16, 4),
-              (False, False, False): March(512, 8, 4), (False, True, False): March(512, 16, 4),
-              (False, False, True): March(512, 8, 4), (False, True, True): March(512, 16, 4)}  # fmt: skip
+              (True, False, True): March(256, 16, 1), (True, True, True): March(256, 16, 1),
+              (False, False, False): March(256, 8, 2), (False, True, False): March(256, 16, 2),
+              (False, False, True): March(256, 8, 2), (False, True, True): March(256, 16, 2)}  # fmt: skip
 """Gradients of these, of 16 bits or more: where inner is 1 a lane is four elements."""
-QUADS = March(128, 0, 4)
+QUADS = March(64, 0, 2)
 """Gradients at larger strides where inner is 1: four quotients a lane."""
 PLANES = March(32, 0, 1)
 """Windows that many cells share: channels side by side."""

@@ -9,6 +9,7 @@ from poolgrad.kernels.triton_sums import store_phases
 from poolgrad.kernels.triton_tiles import (
     first_lane,
     flat,
+    fours,
     inside,
     narrowed,
     pairs,
@@ -305,7 +306,7 @@ def route_tile(
         base = (((n * OD + dq) * OH + hq) * OW + wq) * inner + c
     else:
         n, dq, hq, wq, live = quads(row_block(WIDE), rows, QD, QH, QW, RB)
-        base = ((n * OD + dq) * OH + hq) * OW
+        base = ((n * OD + dq) * OH + hq) * OW + wq
     results = ()
     for f in tl.static_range(SD * SH * SW):
         total = tl.zeros((RB, LB), ACC)
@@ -377,7 +378,7 @@ def marching(
 
 @triton.jit(do_not_specialize=["rows", "M", "H", "OM", "OH", "QW"])
 def route_march(
-    grad, index, out, rows, M, H, W, OM, OH, OW, inner, QW,
+    grad, index, out, rows, M, H, W, OM, OH, OW, inner: tl.constexpr, QW,
     KM: tl.constexpr, KH: tl.constexpr, KW: tl.constexpr,
     PM: tl.constexpr, PH: tl.constexpr, PW: tl.constexpr,
     DEEP: tl.constexpr, LAST: tl.constexpr, STEPS: tl.constexpr, RB: tl.constexpr, LB: tl.constexpr,
@@ -404,14 +405,14 @@ def route_march(
     FM: tl.constexpr = PM - (KM - 1)
     FH: tl.constexpr = PH - (KH - 1)
     FW: tl.constexpr = PW - (KW - 1)
-    source = (n * OM + (begin + FM)) * step
-    target = (n * M + begin) * to_step
+    source = (n * OM + (begin + FM)) * step + w * cell_step
+    target = (n * M + begin) * to_step + w * cell_step
     if DEEP:
         source += (h + FH) * line_step
         target += h * (cell_step * W)
     if LAST:
-        source += w * cell_step + c
-        target += w * cell_step + c
+        source += c
+        target += c
     oks = ()
     for b in tl.static_range(KH):
         ok = live
@@ -585,25 +586,38 @@ def divided(place, magic):
     return ((place.to(tl.int64) * magic) >> 32).to(tl.int32)
 
 
-@triton.jit(do_not_specialize=["planes", "D", "H", "W", "OD", "OH", "OW", "KH", "KW"])
+@triton.jit(do_not_specialize=["planes", "D", "H", "W", "OD", "OH", "KH", "KW"])
 def route_planes(
     grad, index, out, origins_d, origins_h, origins_w, planes, D, H, W, OD, OH, OW, inner,
     dilation_d, dilation_h, dilation_w, KH, KW,
-    DEEP: tl.constexpr, WHOLE: tl.constexpr, AT_ONCE: tl.constexpr, LB: tl.constexpr, WIDE: tl.constexpr,
+    LAST: tl.constexpr, FOURS: tl.constexpr, OE: tl.constexpr, DEEP: tl.constexpr, WHOLE: tl.constexpr, AT_ONCE: tl.constexpr, LB: tl.constexpr, WIDE: tl.constexpr,
     ACC: tl.constexpr,
 ):  # fmt: skip
-    """The same for windows that many cells share: a lane owns the cells of one channel, which are zero, and adds the
-    gradients of its windows one by one, in their order.
+    """The same for windows that many cells share: a lane owns the cells of one channel, and adds the gradients of its
+    windows one by one, in their order. OW comes divided by the power of two OE.
 
     Of windows side by side those with one maximum follow each other, and the next maximum is farther on: where that
     holds each cell is loaded and stored once. A place need not be a maximum's, so it is looked at.
     """
+    OW = OW * OE
     lane = tl.program_id(0).to(tl.int64) * LB + tl.arange(0, LB)
     live = lane < planes
     c = lane % inner
     n = lane // inner
     source = n * OD * OH * OW * inner + c
     target = out + (n * D * H * W * inner + c)
+    cells_of = D * H * W
+    if LAST:
+        for cell in range(cells_of):
+            tl.store(target + cell.to(tl.int64) * inner, tl.zeros((LB,), out.dtype.element_ty), live)
+    else:
+        own = tl.program_id(0).to(tl.int64) * LB * cells_of
+        most = tl.minimum(planes - tl.program_id(0).to(tl.int64) * LB, LB) * cells_of
+        for begin in range(0, LB * cells_of, 16 * LB):
+            at = begin + tl.arange(0, 16 * LB)
+            tl.store(out + own + at, tl.zeros((16 * LB,), out.dtype.element_ty), at < most)
+    # The threads that store an element and those that load it next need not be the same.
+    tl.debug_barrier()
     by_width = (tl.full((), 4294967296, tl.int64) + (KW - 1)) // KW
     by_height = (tl.full((), 4294967296, tl.int64) + (KH - 1)) // KH
     for od in range(OD):
@@ -622,8 +636,16 @@ def route_planes(
                     if not WHOLE:
                         ok = live & (begin + k < OW)
                     at = line + (begin + k) * inner
-                    place = tl.load(index + at, ok, other=0).to(tl.int32)
-                    terms = terms + (tl.load(grad + at, ok, other=0).to(ACC),)
+                    if FOURS:
+                        if k % 4 == 0:
+                            column = begin + k + tl.zeros((LB,), tl.int32)
+                            places = fours(index + at, column, live, OW, 0)
+                            grads = fours(grad + at, column, live, OW, 0)
+                        place = places[k % 4].to(tl.int32)
+                        terms = terms + (grads[k % 4].to(ACC),)
+                    else:
+                        place = tl.load(index + at, ok, other=0).to(tl.int32)
+                        terms = terms + (tl.load(grad + at, ok, other=0).to(ACC),)
                     rest = divided(place, by_width)
                     w = tl.load(origins_w + (begin + k), begin + k < OW, other=0) + (place - rest * KW) * dilation_w
                     there = ok & inside(w, W)
@@ -666,7 +688,6 @@ def route_planes(
                     for k in tl.static_range(AT_ONCE):
                         before = tl.load(target + cells[k], oks[k], other=0).to(ACC)
                         tl.store(target + cells[k], narrowed(before + terms[k], out), oks[k])
-                        # The threads that store an element and those that load it next need not be the same.
                         tl.debug_barrier()
                 tl.debug_barrier()
 

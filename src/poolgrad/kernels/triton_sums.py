@@ -251,7 +251,7 @@ def spread_tile(
         wide = wq
     else:
         n, dq, hq, wq, live = quads(row_block(WIDE), rows, QD, QH, QW, RB)
-        base = ((n * OD + dq) * OH + hq) * OW
+        base = ((n * OD + dq) * OH + hq) * OW + wq
         wide = wq[:, None] + tl.arange(0, 4)[None, :]
     factor = tl.load(numbers).to(ACC)
     factor_low = tl.load(numbers + 1).to(ACC)
@@ -438,6 +438,24 @@ def slide_inner(
         source += cell_step
 
 
+@triton.jit
+def row_sources(
+    planes, w, depths, widths, in_h, AW, KD: tl.constexpr, KW: tl.constexpr, FW: tl.constexpr, ALIGNED: tl.constexpr
+):  # fmt: skip
+    """What the four results of each lane have as sources in a row of KD planes: KW + 3 of each."""
+    found = ()
+    for a in tl.static_range(KD):
+        ok = tl.where(in_h, depths[a], False)
+        if ALIGNED:
+            four = fours(planes[a], w, ok, AW, 0)
+        for j in tl.static_range(KW + 3):
+            if ALIGNED and j + FW >= 0 and j + FW < 4:
+                found = found + (four[j + FW],)
+            else:
+                found = found + (tl.load(planes[a] + (j + FW), ok & widths[j], other=0),)
+    return found
+
+
 @triton.jit(do_not_specialize=["lanes", "QW", "D", "H", "AD", "AH"])
 def slide_rows(
     x, out, by_d, by_h, by_w, numbers, lanes, QW, D, H, W, AD, AH, AW,
@@ -449,7 +467,7 @@ def slide_rows(
     """The same where inner is 1: a lane has four results side by side, and takes rows one after the other, HS of them.
 
     W and AW come divided by the powers of two WE and AE. Where rows begin at multiples of four elements, four sources
-    are loaded at once.
+    are loaded at once. The next row is on its way while one is summed.
     """
     W = W * WE
     AW = AW * AE
@@ -461,14 +479,14 @@ def slide_rows(
     row = lane // QW
     d = (row % D).to(tl.int32)
     n = row // D
-    result = out + ((n * D + d) * H + begin) * W
+    result = out + (((n * D + d) * H + begin) * W + w)
     factor = tl.load(numbers).to(ACC)
     weight = tl.load(numbers + 2).to(ACC)
     planes = ()
     depths = ()
     parts_d = ()
     for a in tl.static_range(KD):
-        planes = planes + (x + ((n * AD + (d + (a + FD))) * AH + (begin + FH)) * AW,)
+        planes = planes + (x + (((n * AD + (d + (a + FD))) * AH + (begin + FH)) * AW + w),)
         depths = depths + (live & inside(d + (a + FD), AD),)
         if SPREAD and WEIGHS == "own":
             parts_d = parts_d + (tl.load(by_d + d + (a + FD), depths[a], other=0.0),)
@@ -484,24 +502,24 @@ def slide_rows(
         for p in tl.static_range(4):
             divisors = divisors + (divisor_d * tl.load(by_w + w + p, live & (w + p < W), other=1.0),)
     ring = (tl.zeros((LB,), ACC),) * ((KH - 1) * (KW + 3))
+    ahead = row_sources(planes, w, depths, widths, inside(begin + FH, AH), AW, KD, KW, FW, AE >= 4)
     for t in range(HS + KH - 1):
         ah = begin + t + FH
-        in_h = inside(ah, AH)
         if SPREAD and WEIGHS == "own":
-            part_h = tl.load(by_h + ah, in_h, other=0.0)
+            part_h = tl.load(by_h + ah, inside(ah, AH), other=0.0)
+        moved = ()
+        for a in tl.static_range(KD):
+            moved = moved + (planes[a] + AW,)
+        planes = moved
+        terms = ahead
+        ahead = row_sources(planes, w, depths, widths, inside(ah + 1, AH), AW, KD, KW, FW, AE >= 4)
         lines = (tl.zeros((LB,), ACC),) * (KW + 3)
         for a in tl.static_range(KD):
-            ok = tl.where(in_h, depths[a], False)
-            if AE >= 4:
-                four = fours(planes[a], w, ok, AW, 0)
             if SPREAD and WEIGHS == "own":
                 part = parts_d[a] * part_h
             new = ()
             for j in tl.static_range(KW + 3):
-                if AE >= 4 and j + FW >= 0 and j + FW < 4:
-                    term = four[j + FW].to(ACC)
-                else:
-                    term = tl.load(planes[a] + (w + (j + FW)), ok & widths[j], other=0).to(ACC)
+                term = terms[a * (KW + 3) + j].to(ACC)
                 if SPREAD and WEIGHS == "own":
                     new = new + (tl.fma(term, part * parts_w[j], lines[j]),)
                 elif SPREAD and WEIGHS == "same":
@@ -531,7 +549,3 @@ def slide_rows(
             results = results + (narrowed((total + 0.0) * scale, out),)
         store_fours(joined(results), result + now * W, w, tl.where(fits, live, False), W)
         ring = ring[KW + 3 :]
-        moved = ()
-        for a in tl.static_range(KD):
-            moved = moved + (planes[a] + AW,)
-        planes = moved

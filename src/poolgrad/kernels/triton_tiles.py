@@ -129,10 +129,10 @@ def quads(block, rows, D, H, QW, RB: tl.constexpr):
 
 
 @triton.jit
-def fours(row, w, ok, W, other: tl.constexpr):
-    """Four neighbours a lane, from column `w` of its row on: four tensors, `other` off the axis."""
-    column = w[:, None] + tl.arange(0, 4)[None, :]
-    four = tl.load(row[:, None] + column, ok[:, None] & (column < W), other=other)
+def fours(at, w, ok, W, other: tl.constexpr):
+    """Four neighbours a lane, that at `at`, column `w`, and the next: four tensors, `other` off the axis."""
+    column = tl.arange(0, 4)[None, :]
+    four = tl.load(at[:, None] + column, ok[:, None] & (w[:, None] + column < W), other=other)
     even, odd = tl.split(tl.reshape(four, (four.shape[0], 2, 2)))
     first, third = tl.split(even)
     second, fourth = tl.split(odd)
@@ -147,30 +147,29 @@ def joined(four):
 
 
 @triton.jit
-def store_fours(four, row, w, ok, W):
+def store_fours(four, at, w, ok, W):
     """Stores four columns a lane, as neighbours."""
-    column = w[:, None] + tl.arange(0, 4)[None, :]
-    tl.store(row[:, None] + column, four, ok[:, None] & (column < W))
+    column = tl.arange(0, 4)[None, :]
+    tl.store(at[:, None] + column, four, ok[:, None] & (w[:, None] + column < W))
 
 
 @triton.jit
-def quad(row, w, far: tl.constexpr, ok, W, other: tl.constexpr, ALIGNED: tl.constexpr):
-    """Four neighbours a lane as the columns of one tensor, from column `w` + `far` on.
+def quad(at, w, far: tl.constexpr, ok, W, other: tl.constexpr, ALIGNED: tl.constexpr):
+    """Four neighbours a lane as the columns of one tensor, from column `w` + `far` on; `at` is column `w`.
 
-    Where `w` is a multiple of four and so is the row's address, these are loaded at once, and shifted with what is next
-    to them.
+    Where that is a multiple of four and so is its address, four are loaded at once, and shifted with what is next to
+    them.
     """
     if ALIGNED and far > -4 and far < 4:
-        near = fours(row, w, ok, W, other)
+        near = fours(at, w, ok, W, other)
         four = ()
         for p in tl.static_range(4):
             if far + p >= 0 and far + p < 4:
                 four = four + (near[far + p],)
             else:
-                column = w + (far + p)
-                four = four + (tl.load(row + column, ok & inside(column, W), other=other),)
+                four = four + (tl.load(at + (far + p), ok & inside(w + (far + p), W), other=other),)
         found = joined(four)
     else:
-        column = (w + far)[:, None] + tl.arange(0, 4)[None, :]
-        found = tl.load(row[:, None] + column, ok[:, None] & inside(column, W), other=other)
+        column = tl.arange(0, 4)[None, :] + far
+        found = tl.load(at[:, None] + column, ok[:, None] & inside(w[:, None] + column, W), other=other)
     return found
