@@ -99,7 +99,7 @@ def test_windows_that_many_cells_share(
 ) -> None:
     """Each channel is a lane there; fewer of them are enough."""
     monkeypatch.setattr(gpu_maxima, "_LEAST_PLANES", 1)
-    axes = [make_axis("x", size, 7, 1, "same")] * 2
+    axes = [make_axis("x", size, 9, 1, "same")] * 2
     for dtype in dtypes:
         check(case_of(random.Random(dtype), "route", "offset", dtype, 2, axes, inner))
 
@@ -108,7 +108,7 @@ def test_windows_that_many_cells_share(
 def test_places_of_many_windows_that_are_no_maxima(inner: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Maxima of windows side by side follow each other; any places are added in the order of windows."""
     monkeypatch.setattr(gpu_maxima, "_LEAST_PLANES", 1)
-    axes = [make_axis("x", 8, 7, 1, "same")] * 2
+    axes = [make_axis("x", 8, 9, 1, "same")] * 2
     draw = random.Random(inner)
     first, second = (case_of(draw, "route", "offset", "float32", 2, axes, inner) for _ in range(2))
     some = torch.rand(first.arrays["index"].shape, generator=torch.Generator().manual_seed(inner)) < 0.5

@@ -16,6 +16,7 @@ from poolgrad.kernels.gpu_tiles import (
     SLIDE_INNER,
     SLIDE_ROWS,
     back_tiles,
+    balanced,
     blocks,
     evens,
     has_pairs,
@@ -119,23 +120,25 @@ def _slide(plan: Plan, given: Shares, x: Any, out: Any) -> None:
         lane_block = min(march.lanes, blocks(plan.inner))
         row_block = max(1, min(march.lanes // lane_block, blocks(plan.outer)))
         rows_at_once = min(march.rows, h)
-        strips = -(-w // march.steps) * -(-h // rows_at_once) * d
+        steps = balanced(w, march.steps)
+        strips = -(-w // steps) * -(-h // rows_at_once) * d
         grid = -(-plan.inner // lane_block) * strips * -(-plan.outer // row_block)
         launch(
             kernels.slide_inner, grid, march.warps,
-            x, out, *weights, given.numbers, plan.outer, *results, *sources, plan.inner, *common,
-            rows_at_once, march.steps, row_block, lane_block, _SUMS[x.dtype],
+            x, out, *weights, given.numbers, plan.outer, *results, *sources, plan.inner, steps, *common,
+            rows_at_once, row_block, lane_block, _SUMS[x.dtype],
         )  # fmt: skip
         return
     march = SLIDE_ROWS[axes[0].window > 1]
     quads = -(-w // 4)
     lanes = plan.outer * d * quads
-    grid = -(-lanes // march.lanes) * -(-h // march.steps)
+    steps = balanced(h, march.steps)
+    grid = -(-lanes // march.lanes) * -(-h // steps)
     even = [math.gcd(side[2], 16) for side in (results, sources)]
     launch(
         kernels.slide_rows, grid, march.warps,
-        x, out, *weights, given.numbers, lanes, quads, d, h, w // even[0], *sources[:2], sources[2] // even[1], *common,
-        march.steps, march.lanes, _SUMS[x.dtype], *even,
+        x, out, *weights, given.numbers, lanes, quads, d, h, w // even[0], *sources[:2], sources[2] // even[1], steps, *common,
+        march.lanes, _SUMS[x.dtype], *even,
     )  # fmt: skip
 
 

@@ -19,7 +19,9 @@ from poolgrad.kernels.gpu_tiles import (
     PLANES_AT_ONCE,
     ROUTE,
     ROUTE_BACK,
+    March,
     back_tiles,
+    balanced,
     evens,
     has_pairs,
     inner_block,
@@ -86,14 +88,10 @@ def _lanes(plan: Plan, sizes: tuple[int, int, int]) -> tuple[bool, int, int]:
     return (True, plan.outer * h * w, d) if deep else (False, plan.outer * d * w, h)
 
 
-def _blocks(plan: Plan, deep: bool, rows: int, length: int) -> tuple[int, tuple[Any, ...], int]:
-    """Programs that go along an axis; what they are told of their tiles; and warps."""
-    last = plan.inner > 1
-    march = ROUTE[last, deep]
-    lanes = inner_block(plan.inner, march.lanes) if last else march.lanes
-    row_block = march.lanes // lanes
-    programs = -(-rows // row_block) * -(-plan.inner // lanes) if last else -(-rows // lanes)
-    return programs * -(-length // march.steps), (deep, last, march.steps, row_block, lanes), march.warps
+def _blocks(march: March, inner: int, rows: int, length: int, lanes: int) -> tuple[int, int, int]:
+    """Programs that go along an axis, their steps, and rows of a tile."""
+    steps, row_block = balanced(length, march.steps), max(march.lanes // lanes, 1)
+    return -(-rows // row_block) * -(-inner // lanes) * -(-length // steps), steps, row_block
 
 
 def _along(plan: Plan, deep: bool) -> tuple[int, ...]:
@@ -107,14 +105,20 @@ def _along(plan: Plan, deep: bool) -> tuple[int, ...]:
 def _best_march(plan: Plan, x: Any, out: Any, index: Any) -> None:
     d, h, w = (axis.outputs for axis in plan.axes)
     deep, rows, length = _lanes(plan, (d, h, w))
-    programs, tile, warps = _blocks(plan, deep, rows, length)
+    last = plan.inner > 1
+    march = ROUTE[last, deep]
+    lanes = inner_block(plan.inner, march.lanes) if last else march.lanes
+    if last:
+        programs, steps, row_block = _blocks(march, plan.inner, rows, length, lanes)
+    else:
+        programs, steps, row_block = _blocks(march, rows, 1, length, lanes)
     numbers = _along(plan, deep)
     launch(
-        kernels.best_march, programs, warps,
+        kernels.best_march, programs, march.warps,
         x, x if out is None else out, x if index is None else index, _lowest(x.dtype, x.device), rows,
-        *numbers[:7], plan.axes[0].size, *plan.index_map[:3], *numbers[7:], *_rules(plan),
+        *numbers[:7], plan.axes[0].size, *plan.index_map[:3], steps, *numbers[7:], *_rules(plan),
         index is not None, plan.numbering == "position", out is not None,
-        *tile, _COMPARED[x.dtype],
+        deep, last, row_block, lanes, _COMPARED[x.dtype],
     )  # fmt: skip
 
 
@@ -249,19 +253,17 @@ def _route(plan: Plan, grad: Any, places: Any, out: Any) -> None:
 
 def _march(plan: Plan, grad: Any, places: Any, out: Any) -> None:
     d, h, w = (axis.size for axis in plan.axes)
-    deep = plan.axes[0].window > 1
-    march = ROUTE_BACK[plan.inner > 1, deep, grad.element_size() == 2]
-    quads = w if plan.inner > 1 else -(-w // 4)
-    lanes = inner_block(plan.inner, march.lanes) if plan.inner > 1 else 4
-    row_block = march.lanes // lanes
-    rows, length = (plan.outer * h * quads, d) if deep else (plan.outer * d * quads, h)
-    programs = -(-rows // row_block) * -(-plan.inner // lanes) * -(-length // march.steps)
-    sizes = line_sizes(plan)
-    along = _along(plan, deep)
+    last = plan.inner > 1
+    columns = w if last else -(-w // 4)
+    deep, rows, length = _lanes(plan, (d, h, columns))
+    march = ROUTE_BACK[last, deep, grad.element_size() == 2]
+    lanes = inner_block(plan.inner, march.lanes) if last else 4
+    programs, steps, row_block = _blocks(march, plan.inner, rows, length, lanes)
+    sizes, along = line_sizes(plan), _along(plan, deep)
     launch(
         kernels.route_march, programs, march.warps,
-        grad, places, out, rows, *along[:2], sizes[2], *along[3:5], sizes[5], plan.inner, quads, *along[7:],
-        deep, plan.inner > 1, march.steps, row_block, lanes, *_sums(grad), *evens(plan),
+        grad, places, out, rows, *along[:2], sizes[2], *along[3:5], sizes[5], plan.inner, columns, steps, *along[7:],
+        deep, last, row_block, lanes, *_sums(grad), *evens(plan),
     )  # fmt: skip
 
 

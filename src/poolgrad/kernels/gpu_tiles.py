@@ -23,8 +23,8 @@ class March(NamedTuple):
     rows: int = 1
 
 
-SLIDE_INNER = {(False, False): March(128, 8, 1, 2), (False, True): March(128, 32, 1, 4),
-               (True, False): March(128, 16, 1, 4), (True, True): March(256, 16, 1, 4)}  # fmt: skip
+SLIDE_INNER = {(False, False): March(128, 12, 1, 2), (False, True): March(128, 32, 1, 4),
+               (True, False): March(128, 32, 1, 4), (True, True): March(256, 16, 1, 4)}  # fmt: skip
 """Sums at stride 1 whose lanes are inner elements, of 16 bits or more, without and with windows along D."""
 SLIDE_ROWS = {False: March(64, 16, 2), True: March(64, 32, 2)}
 """The same where inner is 1."""
@@ -34,7 +34,7 @@ ROUTE = {(True, False): March(256, 8, 2), (True, True): March(512, 16, 4),
 ROUTE_BACK = {(True, False, False): March(256, 8, 2), (True, True, False): March(512, 16, 4),
               (True, False, True): March(256, 16, 1), (True, True, True): March(256, 16, 1),
               (False, False, False): March(256, 8, 2), (False, True, False): March(256, 16, 2),
-              (False, False, True): March(256, 8, 2), (False, True, True): March(256, 16, 2)}  # fmt: skip
+              (False, False, True): March(512, 8, 4), (False, True, True): March(256, 16, 2)}  # fmt: skip
 """Gradients of these, of 16 bits or more: where inner is 1 a lane is four elements."""
 QUADS = March(64, 0, 2)
 """Gradients at larger strides where inner is 1: four quotients a lane."""
@@ -63,6 +63,15 @@ def blocks(size: int) -> int:
     (4, 64)
     """
     return 1 << max(size - 1, 0).bit_length()
+
+
+def balanced(length: int, steps: int) -> int:
+    """About so many steps that those along an axis are all alike.
+
+    >>> balanced(35, 16), balanced(7, 16)
+    (18, 7)
+    """
+    return -(-length // max(round(length / steps), 1))
 
 
 def inner_block(inner: int, most: int) -> int:

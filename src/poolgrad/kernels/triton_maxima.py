@@ -348,8 +348,7 @@ def route_tile(
 
 @triton.jit
 def marching(
-    rows, H, W, inner, length, DEEP: tl.constexpr, LAST: tl.constexpr, STEPS: tl.constexpr,
-    RB: tl.constexpr, LB: tl.constexpr,
+    rows, H, W, inner, length, STEPS, DEEP: tl.constexpr, LAST: tl.constexpr, RB: tl.constexpr, LB: tl.constexpr,
 ):  # fmt: skip
     """The elements [n, h, w, c] of a program that goes along D (`DEEP`), or [n, w, c] along H, and where it begins.
 
@@ -376,12 +375,12 @@ def marching(
     return row, h, w, c, begin, live
 
 
-@triton.jit(do_not_specialize=["rows", "M", "H", "OM", "OH", "QW"])
+@triton.jit(do_not_specialize=["rows", "M", "H", "OM", "OH", "QW", "STEPS"])
 def route_march(
-    grad, index, out, rows, M, H, W, OM, OH, OW, inner: tl.constexpr, QW,
+    grad, index, out, rows, M, H, W, OM, OH, OW, inner: tl.constexpr, QW, STEPS,
     KM: tl.constexpr, KH: tl.constexpr, KW: tl.constexpr,
     PM: tl.constexpr, PH: tl.constexpr, PW: tl.constexpr,
-    DEEP: tl.constexpr, LAST: tl.constexpr, STEPS: tl.constexpr, RB: tl.constexpr, LB: tl.constexpr,
+    DEEP: tl.constexpr, LAST: tl.constexpr, RB: tl.constexpr, LB: tl.constexpr,
     ACC: tl.constexpr, PACKED: tl.constexpr, WE: tl.constexpr, OE: tl.constexpr,
 ):  # fmt: skip
     """The same at stride 1, along the axis that is slowest in the order of windows: a step takes what the windows at
@@ -392,7 +391,7 @@ def route_march(
     W = W * WE
     OW = OW * OE
     if LAST:
-        n, h, w, c, begin, live = marching(rows, H, W, inner, M, DEEP, LAST, STEPS, RB, LB)
+        n, h, w, c, begin, live = marching(rows, H, W, inner, M, STEPS, DEEP, LAST, RB, LB)
     else:
         segments = tl.cdiv(M, STEPS)
         begin = tl.program_id(0) % segments * STEPS
@@ -454,19 +453,20 @@ def route_march(
         source += step
 
 
-@triton.jit(do_not_specialize=["rows", "M", "H", "W", "OM", "OH", "OW"])
+@triton.jit(do_not_specialize=["rows", "M", "H", "W", "OM", "OH", "OW", "STEPS"])
 def best_march(
     x, out, index, lowest, rows, M, H, W, OM, OH, OW, inner: tl.constexpr, above, outer_step, cell_step_, inner_step,
+    STEPS,
     KM: tl.constexpr, KH: tl.constexpr, KW: tl.constexpr,
     PM: tl.constexpr, PH: tl.constexpr, PW: tl.constexpr,
     NAN_WINS: tl.constexpr, FLOOR: tl.constexpr, INFINITE: tl.constexpr,
     INDEX: tl.constexpr, POSITION: tl.constexpr, WRITES: tl.constexpr,
-    DEEP: tl.constexpr, LAST: tl.constexpr, STEPS: tl.constexpr, RB: tl.constexpr, LB: tl.constexpr,
+    DEEP: tl.constexpr, LAST: tl.constexpr, RB: tl.constexpr, LB: tl.constexpr,
     COMPARED: tl.constexpr,
 ):  # fmt: skip
     """The largest of each window at stride 1, along D or H: that of a plane or row of a window is found once, and kept
     for all windows that have it. A NaN in first place cannot stay here."""
-    n, h, w, c, begin, live = marching(rows, OH, OW, inner, OM, DEEP, LAST, STEPS, RB, LB)
+    n, h, w, c, begin, live = marching(rows, OH, OW, inner, OM, STEPS, DEEP, LAST, RB, LB)
     cell_step = tl.full((), 1, tl.int64) * inner
     line_step = cell_step * W
     step = line_step * H if DEEP else line_step
@@ -586,6 +586,25 @@ def divided(place, magic):
     return ((place.to(tl.int64) * magic) >> 32).to(tl.int32)
 
 
+@triton.jit
+def clear_planes(target, out, live, planes, cells, inner, LAST: tl.constexpr, LB: tl.constexpr):
+    """Fills the cells of a program's channels with zeros."""
+    zero = tl.zeros((LB,), out.dtype.element_ty)
+    if LAST:
+        for j in range(cells):
+            tl.store(target + tl.full((), 1, tl.int64) * j * inner, zero, live)
+    else:
+        first = tl.program_id(0).to(tl.int64) * LB
+        if first + LB <= planes:
+            for j in range(0, LB * cells, 16 * LB):
+                cell = j + tl.arange(0, 16 * LB)
+                zeros = tl.zeros((16 * LB,), out.dtype.element_ty)
+                tl.store(out + first * cells + cell, zeros, cell < LB * cells)
+        else:
+            for j in range(cells):
+                tl.store(target + j, zero, live)
+
+
 @triton.jit(do_not_specialize=["planes", "D", "H", "W", "OD", "OH", "KH", "KW"])
 def route_planes(
     grad, index, out, origins_d, origins_h, origins_w, planes, D, H, W, OD, OH, OW, inner,
@@ -606,16 +625,7 @@ def route_planes(
     n = lane // inner
     source = n * OD * OH * OW * inner + c
     target = out + (n * D * H * W * inner + c)
-    cells_of = D * H * W
-    if LAST:
-        for cell in range(cells_of):
-            tl.store(target + cell.to(tl.int64) * inner, tl.zeros((LB,), out.dtype.element_ty), live)
-    else:
-        own = tl.program_id(0).to(tl.int64) * LB * cells_of
-        most = tl.minimum(planes - tl.program_id(0).to(tl.int64) * LB, LB) * cells_of
-        for begin in range(0, LB * cells_of, 16 * LB):
-            at = begin + tl.arange(0, 16 * LB)
-            tl.store(out + own + at, tl.zeros((16 * LB,), out.dtype.element_ty), at < most)
+    clear_planes(target, out, live, planes, D * H * W, inner, LAST, LB)
     # The threads that store an element and those that load it next need not be the same.
     tl.debug_barrier()
     by_width = (tl.full((), 4294967296, tl.int64) + (KW - 1)) // KW
@@ -633,12 +643,12 @@ def route_planes(
                 are_odd = ~live & live
                 for k in tl.static_range(AT_ONCE):
                     ok = live
+                    column = begin + k + tl.zeros((LB,), tl.int32)
                     if not WHOLE:
-                        ok = live & (begin + k < OW)
+                        ok = live & (column < OW)
                     at = line + (begin + k) * inner
                     if FOURS:
                         if k % 4 == 0:
-                            column = begin + k + tl.zeros((LB,), tl.int32)
                             places = fours(index + at, column, live, OW, 0)
                             grads = fours(grad + at, column, live, OW, 0)
                         place = places[k % 4].to(tl.int32)
@@ -647,7 +657,7 @@ def route_planes(
                         place = tl.load(index + at, ok, other=0).to(tl.int32)
                         terms = terms + (tl.load(grad + at, ok, other=0).to(ACC),)
                     rest = divided(place, by_width)
-                    w = tl.load(origins_w + (begin + k), begin + k < OW, other=0) + (place - rest * KW) * dilation_w
+                    w = tl.load(origins_w + tl.minimum(begin + k, OW - 1)) + (place - rest * KW) * dilation_w
                     there = ok & inside(w, W)
                     row = rest
                     if DEEP:

@@ -351,12 +351,12 @@ def store_phases(
                 tl.store((out + line)[:, None] + w, results[f * SW + g], fits[:, None] & (w < W))
 
 
-@triton.jit(do_not_specialize=["outer", "D", "H", "W", "AD", "AH", "AW"])
+@triton.jit(do_not_specialize=["outer", "D", "H", "W", "AD", "AH", "AW", "WS"])
 def slide_inner(
-    x, out, by_d, by_h, by_w, numbers, outer, D, H, W, AD, AH, AW, inner,
+    x, out, by_d, by_h, by_w, numbers, outer, D, H, W, AD, AH, AW, inner, WS,
     KD: tl.constexpr, KH: tl.constexpr, KW: tl.constexpr,
     FD: tl.constexpr, FH: tl.constexpr, FW: tl.constexpr,
-    SPREAD: tl.constexpr, WEIGHS: tl.constexpr, HR: tl.constexpr, WS: tl.constexpr,
+    SPREAD: tl.constexpr, WEIGHS: tl.constexpr, HR: tl.constexpr,
     RB: tl.constexpr, LB: tl.constexpr, ACC: tl.constexpr,
 ):  # fmt: skip
     """Stride 1, lanes along inner: HR rows of results, WS cells along W, whose columns are summed once each.
@@ -456,12 +456,12 @@ def row_sources(
     return found
 
 
-@triton.jit(do_not_specialize=["lanes", "QW", "D", "H", "AD", "AH"])
+@triton.jit(do_not_specialize=["lanes", "QW", "D", "H", "AD", "AH", "HS"])
 def slide_rows(
-    x, out, by_d, by_h, by_w, numbers, lanes, QW, D, H, W, AD, AH, AW,
+    x, out, by_d, by_h, by_w, numbers, lanes, QW, D, H, W, AD, AH, AW, HS,
     KD: tl.constexpr, KH: tl.constexpr, KW: tl.constexpr,
     FD: tl.constexpr, FH: tl.constexpr, FW: tl.constexpr,
-    SPREAD: tl.constexpr, WEIGHS: tl.constexpr, HS: tl.constexpr, LB: tl.constexpr, ACC: tl.constexpr,
+    SPREAD: tl.constexpr, WEIGHS: tl.constexpr, LB: tl.constexpr, ACC: tl.constexpr,
     WE: tl.constexpr, AE: tl.constexpr,
 ):  # fmt: skip
     """The same where inner is 1: a lane has four results side by side, and takes rows one after the other, HS of them.
