@@ -14,6 +14,7 @@ import poolgrad
 ROOT = Path(poolgrad.__file__).parent
 
 _GPU = ("kernels.gpu_launch", "kernels.gpu_tables", "kernels.gpu_tiles")
+_MAXIMA = {f"kernels.triton_{name}" for name in ("maxima", "routes", "planes", "picks")}
 
 # Module -> those it may import when it is imported itself. A folder's name stands for all in it.
 ALLOWED: dict[str, set[str]] = {
@@ -36,12 +37,16 @@ ALLOWED: dict[str, set[str]] = {
     "kernels.cpu": {"plan", "calls", "threads", "errors", "_core"},
     "kernels.triton_tiles": set(),
     "kernels.triton_sums": {"kernels.triton_tiles"},
-    "kernels.triton_maxima": {"kernels.triton_tiles", "kernels.triton_sums"},
+    "kernels.triton_slides": {"kernels.triton_tiles"},
+    "kernels.triton_maxima": {"kernels.triton_tiles"},
+    "kernels.triton_routes": {"kernels.triton_tiles"},
+    "kernels.triton_planes": {"kernels.triton_tiles"},
+    "kernels.triton_picks": {"kernels.triton_tiles", "kernels.triton_routes"},
     "kernels.gpu_tables": {"kernels.gpu_launch", "plan", "windows"},
     "kernels.gpu_tiles": {"plan"},
     "kernels.gpu_launch": set(),
-    "kernels.gpu_averages": {"kernels.triton_sums", *_GPU, "plan", "windows"},
-    "kernels.gpu_maxima": {"kernels.triton_maxima", *_GPU, "plan", "windows"},
+    "kernels.gpu_averages": {"kernels.triton_sums", "kernels.triton_slides", *_GPU, "plan", "windows"},
+    "kernels.gpu_maxima": {*_MAXIMA, *_GPU, "plan", "windows"},
     "kernels.gpu": {"kernels.gpu_averages", "kernels.gpu_maxima", "kernels.gpu_launch", "plan", "errors"},
     "frontends": set(),
     "frontends._numpy": {"dispatch", "plan", "kernels", "calls", "results", "dtypes", "faults", "errors"},
@@ -67,7 +72,9 @@ LATER: dict[str, set[str]] = {"dispatch": {"frontends"}, "cli": {"demo_picture"}
 OPTIONAL = {"torch", "jax", "cupy", "dask", "triton", "matplotlib", "ml_dtypes", "tensorflow"}
 NEEDING = {"demo_picture": {"matplotlib"}, "frontends._torch": {"torch"}, "torch": {"torch"}}
 NEEDING |= {"frontends._cupy": {"cupy", "torch"}}
-NEEDING |= {f"kernels.triton_{name}": {"triton"} for name in ("tiles", "sums", "maxima")}
+NEEDING |= {
+    f"kernels.triton_{name}": {"triton"} for name in ("tiles", "sums", "slides", "maxima", "routes", "planes", "picks")
+}
 NEEDING |= {f"kernels.gpu{name}": {"torch", "triton"} for name in ("", "_launch", "_tables", "_averages", "_maxima")}
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 import triton.language as tl
 
+from poolgrad.kernels import triton_slides as slides
 from poolgrad.kernels import triton_sums as kernels
 from poolgrad.kernels.gpu_launch import launch, memory
 from poolgrad.kernels.gpu_tables import Shares, divisors_of, shares, table
@@ -124,7 +125,7 @@ def _slide(plan: Plan, given: Shares, x: Any, out: Any) -> None:
         strips = -(-w // steps) * -(-h // rows_at_once) * d
         grid = -(-plan.inner // lane_block) * strips * -(-plan.outer // row_block)
         launch(
-            kernels.slide_inner, grid, march.warps,
+            slides.slide_inner, grid, march.warps,
             x, out, *weights, given.numbers, plan.outer, *results, *sources, plan.inner, steps, *common,
             rows_at_once, row_block, lane_block, _SUMS[x.dtype],
         )  # fmt: skip
@@ -136,9 +137,9 @@ def _slide(plan: Plan, given: Shares, x: Any, out: Any) -> None:
     grid = -(-lanes // march.lanes) * -(-h // steps)
     even = [math.gcd(side[2], 16) for side in (results, sources)]
     launch(
-        kernels.slide_rows, grid, march.warps,
-        x, out, *weights, given.numbers, lanes, quads, d, h, w // even[0], *sources[:2], sources[2] // even[1], steps, *common,
-        march.lanes, _SUMS[x.dtype], *even,
+        slides.slide_rows, grid, march.warps,
+        x, out, *weights, given.numbers, lanes, quads, d, h, w // even[0],
+        *sources[:2], sources[2] // even[1], steps, *common, march.lanes, _SUMS[x.dtype], *even,
     )  # fmt: skip
 
 

@@ -11,6 +11,9 @@ import torch
 import triton.language as tl
 
 from poolgrad.kernels import triton_maxima as kernels
+from poolgrad.kernels import triton_picks as picks
+from poolgrad.kernels import triton_planes as planes_of
+from poolgrad.kernels import triton_routes as routes
 from poolgrad.kernels.gpu_launch import kept, launch, memory, once
 from poolgrad.kernels.gpu_tables import box, origins_of, skips_of, table, whole_of
 from poolgrad.kernels.gpu_tiles import (
@@ -244,7 +247,7 @@ def _sums(grad: Any) -> tuple[Any, bool]:
 def _route(plan: Plan, grad: Any, places: Any, out: Any) -> None:
     cells, t = back_tiles(plan)
     launch(
-        kernels.route_tile, t.programs, t.warps,
+        routes.route_tile, t.programs, t.warps,
         grad, places, out, t.rows, *cells, *line_sizes(plan), plan.inner,
         *(axis.window for axis in plan.axes), *(axis.stride for axis in plan.axes), *(axis.pad for axis in plan.axes),
         t.last, t.row_block, t.lane_block, t.is_wide, *_sums(grad), *evens(plan),
@@ -261,7 +264,7 @@ def _march(plan: Plan, grad: Any, places: Any, out: Any) -> None:
     programs, steps, row_block = _blocks(march, plan.inner, rows, length, lanes)
     sizes, along = line_sizes(plan), _along(plan, deep)
     launch(
-        kernels.route_march, programs, march.warps,
+        routes.route_march, programs, march.warps,
         grad, places, out, rows, *along[:2], sizes[2], *along[3:5], sizes[5], plan.inner, columns, steps, *along[7:],
         deep, last, row_block, lanes, *_sums(grad), *evens(plan),
     )  # fmt: skip
@@ -280,7 +283,7 @@ def _route_planes(plan: Plan, grad: Any, places: Any, out: Any) -> None:
     *sizes, outputs = _sizes(plan)
     even = evens(plan)[1]
     launch(
-        kernels.route_planes, -(-planes // PLANES.lanes), PLANES.warps,
+        planes_of.route_planes, -(-planes // PLANES.lanes), PLANES.warps,
         grad, places, out, *(origins_of(axis, out.device) for axis in plan.axes), planes, *sizes, outputs // even,
         plan.inner, *(axis.dilation for axis in plan.axes), box(plan.axes[1]), box(last),
         plan.inner > 1, plan.inner == 1 and even >= 4, even, depth.size > 1 or box(depth) > 1,
@@ -293,7 +296,7 @@ def _route_any(plan: Plan, how: str, grad: Any, places: Any, x: Any, reference: 
     tables = [table(axis, True, device) for axis in plan.axes]
     scales = _scales(replace(plan, numbering="offset"))
     launch(
-        kernels.route_any, -(-total // LANES), 4,
+        routes.route_any, -(-total // LANES), 4,
         grad, places, x, reference, out, *(t.first for t in tables), *(t.count for t in tables),
         *(origins_of(axis, device) for axis in plan.axes), total, *_sizes(plan), plan.inner,
         *(t.most for t in tables), *(t.step for t in tables), *(axis.dilation for axis in plan.axes), *scales[:2],
@@ -315,7 +318,7 @@ def _pick(plan: Plan, how: str, data: Any, places: Any, x: Any, reference: Any, 
     device, total = out.device, _outputs(plan)
     tables = [table(axis, False, device) for axis in plan.axes]
     launch(
-        kernels.pick_any, -(-total // LANES), 4,
+        picks.pick_any, -(-total // LANES), 4,
         data, places, x, reference, out, *(t.first for t in tables), *(t.count for t in tables),
         *(origins_of(axis, device) for axis in plan.axes), total, *_sizes(plan), plan.inner,
         *(t.most for t in tables), *(axis.dilation for axis in plan.axes), box(plan.axes[1]), box(plan.axes[2]),
@@ -330,7 +333,7 @@ def first_bad_place(plan: Plan, index: Any) -> int | None:
     programs = -(-total // LANES)
     found = torch.empty(programs, dtype=torch.int64, device=device)
     launch(
-        kernels.bad_places, programs, 4,
+        picks.bad_places, programs, 4,
         index, found, *(t.first for t in tables), *(t.count for t in tables),
         *(origins_of(axis, device) for axis in plan.axes), total, *(axis.outputs for axis in plan.axes), plan.inner,
         *(axis.dilation for axis in plan.axes), box(plan.axes[1]), box(plan.axes[2]), _NONE,
@@ -377,4 +380,4 @@ def route_given(plan: Plan, grad: Any, index: Any, out: Any) -> None:
     out.zero_()
     targets, order = torch.sort(_targets(plan, index), stable=True)
     total, lanes = targets.numel(), 128
-    launch(kernels.add_runs, -(-total // lanes), 4, grad, order, targets, out, total, lanes, _COMPARED[grad.dtype])
+    launch(routes.add_runs, -(-total // lanes), 4, grad, order, targets, out, total, lanes, _COMPARED[grad.dtype])

@@ -173,3 +173,57 @@ def quad(at, w, far: tl.constexpr, ok, W, other: tl.constexpr, ALIGNED: tl.const
         column = tl.arange(0, 4)[None, :] + far
         found = tl.load(at[:, None] + column, ok[:, None] & inside(w[:, None] + column, W), other=other)
     return found
+
+
+@triton.jit
+def store_phases(
+    results, out, n, dq, hq, wq, c, live, D, H, W, inner,
+    SD: tl.constexpr, SH: tl.constexpr, SW: tl.constexpr, LAST: tl.constexpr,
+):  # fmt: skip
+    """Stores all phases of a tile's cells; two phases along four columns as one piece of memory."""
+    for f in tl.static_range(SD * SH):
+        d = dq * SD + f // SH
+        h = hq * SH + f % SH
+        line = ((n * D + d) * H + h) * W
+        fits = live & (d < D) & (h < H)
+        if LAST:
+            for g in tl.static_range(SW):
+                w = wq * SW + g
+                tl.store(out + (line + w) * inner + c, results[f * SW + g], fits & (w < W))
+        elif SW == 2:
+            both = tl.join(results[f * 2], results[f * 2 + 1])
+            w = 2 * wq[:, None] + tl.arange(0, 8)[None, :]
+            tl.store((out + line)[:, None] + w, tl.reshape(both, w.shape), fits[:, None] & (w < W))
+        else:
+            for g in tl.static_range(SW):
+                w = (wq[:, None] + tl.arange(0, 4)[None, :]) * SW + g
+                tl.store((out + line)[:, None] + w, results[f * SW + g], fits[:, None] & (w < W))
+
+
+@triton.jit
+def marching(
+    rows, H, W, inner, length, STEPS, DEEP: tl.constexpr, LAST: tl.constexpr, RB: tl.constexpr, LB: tl.constexpr,
+):  # fmt: skip
+    """The elements [n, h, w, c] of a program that goes along D (`DEEP`), or [n, w, c] along H, and where it begins.
+
+    Lanes run along inner elements (`LAST`), or all of these are rows.
+    """
+    segments = tl.cdiv(length, STEPS)
+    begin = tl.program_id(0) % segments * STEPS
+    block = (tl.program_id(0) // segments).to(tl.int64)
+    if LAST:
+        blocks = tl.cdiv(inner, LB)
+        row = block // blocks * RB + tl.arange(0, RB)[:, None]
+        c = (block % blocks).to(tl.int32) * LB + tl.arange(0, LB)[None, :]
+        live = (row < rows) & (c < inner)
+    else:
+        row = block * LB + tl.arange(0, LB)[None, :]
+        c = tl.zeros((1, 1), tl.int32)
+        live = row < rows
+    w = (row % W).to(tl.int32)
+    row = row // W
+    h = tl.zeros((1, 1), tl.int32)
+    if DEEP:
+        h = (row % H).to(tl.int32)
+        row = row // H
+    return row, h, w, c, begin, live
