@@ -10,7 +10,7 @@ from subprocess import PIPE, STDOUT, run
 import nox
 
 nox.needs_version = ">=2024.10"
-nox.options.sessions = ["lint", "tests", "types", "native", "oracle"]
+nox.options.sessions = ["lint", "tests", "torch", "types", "native", "oracle"]
 nox.options.default_venv_backend = "venv"
 nox.options.error_on_external_run = True
 
@@ -19,6 +19,7 @@ FOLDERS = [ROOT / "native", ROOT / "benchmarks"]
 NATIVE = sorted(str(path) for folder in FOLDERS for kind in ("h", "cpp", "inc") for path in folder.rglob(f"*.{kind}"))
 PROJECT = nox.project.load_toml("pyproject.toml")
 TESTS = nox.project.dependency_groups(PROJECT, "test")
+TORCH = nox.project.dependency_groups(PROJECT, "torch")
 BENCH = nox.project.dependency_groups(PROJECT, "bench")
 
 BUILD = ROOT / "build" / "wheel"
@@ -84,7 +85,7 @@ def types(session: nox.Session) -> None:
     """mypy --strict over the installed package and this file."""
     session.install(build_wheel(session), "mypy==2.*", "nox", "matplotlib>=3.8")
     with session.chdir(session.create_tmp()):
-        session.run("mypy", "--strict", "--package", "poolgrad")
+        session.run("mypy", "--strict", "--config-file", str(ROOT / "pyproject.toml"), "--package", "poolgrad")
         session.run("mypy", "--strict", str(ROOT / "noxfile.py"))
 
 
@@ -93,6 +94,13 @@ def tests(session: nox.Session) -> None:
     """All Python tests against the wheel in an empty environment, side by side; or pytest with the given arguments."""
     session.install(build_wheel(session), *TESTS)
     session.run("pytest", *(session.posargs or ["-n", "auto"]))
+
+
+@nox.session
+def torch(session: nox.Session) -> None:
+    """Tests of poolgrad.torch with the PyTorch it is made for, and of the GPU's kernels in Triton's interpreter."""
+    session.install(build_wheel(session), *TESTS, *TORCH)
+    session.run("pytest", *(session.posargs or ["-n", "auto", "tests/frontends", "tests/gpu"]))
 
 
 @nox.session

@@ -17,8 +17,12 @@ using poolgrad::Problem;
 
 // A number that the cells of each window divide: tables have windows of at most four.
 inline std::int64_t common_cells(const Axis& axis) {
+  if (axis.divisor > 0) {
+    return axis.divisor;
+  }
   std::int64_t common = 1;
-  for (std::int64_t k = 1; k <= (axis.starts != nullptr ? 4 : std::min(axis.window, axis.size)); ++k) {
+  const std::int64_t most = axis.counted < 0 ? std::min(axis.window, axis.size) : axis.window;
+  for (std::int64_t k = 1; k <= (axis.starts != nullptr ? 4 : most); ++k) {
     common = std::lcm(common, k);
   }
   return common;
@@ -55,6 +59,16 @@ inline Axis axis(std::int64_t size, std::int64_t window, std::int64_t stride, st
                  std::int64_t after = 0, std::int64_t dilation = 1) {
   const std::int64_t room = size + pad + after - (window - 1) * dilation - 1;
   return {size, room < 0 ? 0 : room / stride + 1, window, stride, pad, dilation, nullptr, nullptr};
+}
+
+// The same, of which averages count the padding, `after` cells of it behind the axis; or which they divide by a number.
+inline Axis counted(Axis made, std::int64_t after) {
+  made.counted = after;
+  return made;
+}
+inline Axis divided(Axis made, std::int64_t divisor) {
+  made.divisor = divisor;
+  return made;
 }
 
 // An axis whose windows stand in a table: steps of 1, 2, 2, 1, 2, ... cells, each window `extra` cells longer than its
@@ -124,6 +138,25 @@ inline std::vector<Geometry> small_geometries() {
       {"whole slices", 37, {axis(7, 7, 1), axis(5, 5, 5)}, 1},
       {"tiles of three", 5, {axis(4, 2, 2), axis(6, 3, 3), axis(10, 3, 3)}, 1},
       {"far apart", 1, {axis(9, 2, 4), axis(40, 3, 11, 1, 1)}, 5},
+      {"padding counts", 2, {counted(axis(7, 3, 2, 1, 1), 1), counted(axis(9, 3, 1, 1, 1), 1)}, 3},
+      {"padding counts, windows beyond it", 1, {counted(axis(6, 3, 2, 1, 2), 1), counted(axis(70, 4, 3, 2, 3), 2)}, 1},
+      {"padding counts, volume",
+       2,
+       {counted(axis(5, 3, 2, 1, 1), 1), axis(5, 2, 1), counted(axis(7, 3, 1, 1, 1), 1)},
+       1},
+      {"padding counts, windows of the same cells",
+       2,
+       {counted(axis(1, 4, 2, 2, 3), 2), counted(axis(1, 4, 2, 2, 3), 2), axis(19, 3, 1, 1, 1)},
+       1},
+      {"whole vectors, padding counts, windows of the same cells",
+       1,
+       {counted(axis(1, 4, 2, 2, 3), 2), counted(axis(1, 4, 2, 2, 3), 2), counted(axis(2, 5, 1, 2, 4), 2)},
+       64},
+      {"a divisor", 2, {divided(axis(7, 3, 2, 1, 1), 1), divided(axis(9, 3, 1, 1, 1), 5)}, 1},
+      {"a divisor, table", 1, {divided(tabled_axis(5, 0), 1), divided(tabled_axis(7, 1), 7)}, 3},
+      {"whole vectors, padding counts", 1, {counted(axis(7, 3, 2, 1, 2), 1), counted(axis(9, 3, 1, 1, 1), 1)}, 64},
+      {"whole vectors, tiled, padding counts", 1, {counted(axis(6, 2, 2, 1, 1), 1), axis(8, 2, 2)}, 64},
+      {"whole vectors, a divisor", 1, {divided(axis(6, 2, 2), 1), divided(axis(8, 2, 2), 3)}, 64},
       {"one cell", 1, {axis(1, 1, 1)}, 1},
       {"no outer", 0, {axis(5, 3, 1)}, 3},
       {"no inner", 2, {axis(5, 3, 1), axis(5, 3, 1)}, 0},
