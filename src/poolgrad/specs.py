@@ -18,7 +18,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """One op: what it computes, for which arrays."""
+    """One op: what it computes, for which arrays. ``inputs`` are the arguments that TensorFlow takes as tensors."""
 
     name: str
     family: str

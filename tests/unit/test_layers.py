@@ -31,6 +31,8 @@ ALLOWED: dict[str, set[str]] = {
     "kernels": set(),
     "kernels.cpu": {"plan", "calls", "threads", "errors", "_core"},
     "frontends": set(),
+    "outlines": {"plan"},
+    "frontends._outlines": {"dispatch", "outlines", "plan", "dtypes"},
     "frontends._numpy": {"dispatch", "plan", "kernels", "calls", "results", "machine", "dtypes", "errors"},
     "functional": {"calls", "arguments", "dispatch", "dtypes", "plan", "windows", "errors"},
     "fractional": {"functional", "calls", "arguments", "dispatch", "philox", "dtypes", "plan", "windows", "errors"},

@@ -1,0 +1,28 @@
+"""Outlines: nothing is computed, the result's shape and dtype are what the plan says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from poolgrad.dispatch import ArrayInfo
+from poolgrad.dtypes import REALS
+from poolgrad.outlines import Outline
+from poolgrad.plan import Plan
+
+ARRAY_TYPES = (Outline,)
+
+
+def inspect(name: str, array: Outline) -> ArrayInfo:
+    """What an outline says of itself."""
+    return ArrayInfo(name, array.shape, array.dtype if array.dtype in REALS else None, array.dtype)
+
+
+def execute(plan: Plan, arrays: Mapping[str, Outline], names: Mapping[str, str], out: Any = None) -> Any:
+    """The outline of the result, or of the pair (values, index)."""
+    if out is not None:
+        raise TypeError("out must be None: there is nothing to fill from outlines")
+    values = Outline(plan.result_shape, plan.dtype)
+    if plan.family == "maximum" and plan.numbering != "ordinal":
+        return values, Outline(plan.result_shape, plan.index_dtype)
+    return values
