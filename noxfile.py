@@ -118,9 +118,10 @@ def record(session: nox.Session) -> None:
 
 @nox.session(tags=["gen"])
 def readme(session: nox.Session) -> None:
-    """Write the README's table of ops and the picture of the demo anew."""
+    """Write the README's table of ops, the picture of the demo and the schema of pages anew."""
     session.install(build_wheel(session), "matplotlib>=3.8")
     session.run("python", "tools/readme_table.py")
+    session.run("poolgrad", "page", "schema", "--output", "src/poolgrad/pages/page.schema.json")
     session.run("poolgrad", "demo", "--picture", "docs/demo.png", silent=True)
 
 

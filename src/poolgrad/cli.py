@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.metadata
 import os
 import platform
@@ -15,6 +16,8 @@ import numpy as np
 from poolgrad import demo, demo_text, results, threads
 from poolgrad.errors import PoolGradError
 from poolgrad.kernels import cpu
+from poolgrad.pages import commands
+from poolgrad.pages.commands import Command
 
 _PICTURE = Path("poolgrad-demo.png")
 # Import names, and the distributions that may hold them.
@@ -113,42 +116,51 @@ def _png(text: str) -> Path:
     return Path(text)
 
 
-def _command(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser],
-    name: str,
-    run: Callable[[argparse.Namespace], int],
-    text: str,
-    examples: str,
-) -> argparse.ArgumentParser:
-    parser = commands.add_parser(
-        name,
-        help=text,
-        description=f"{text[0].upper()}{text[1:]}.",
-        epilog=f"examples:\n{examples}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.set_defaults(run=run)
-    return parser
+def _subcommands(parent: argparse.ArgumentParser) -> Command:
+    """What adds a command below another: by its name, what it runs, what it does and how it is used."""
+    commands = parent.add_subparsers(title="commands", metavar="COMMAND")
+
+    def add(name: str, run: Callable[[argparse.Namespace], int], text: str, examples: str) -> argparse.ArgumentParser:
+        parser = commands.add_parser(
+            name,
+            help=text,
+            description=f"{text[0].upper()}{text[1:]}.",
+            epilog=f"examples:\n{examples}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        parser.set_defaults(run=run)
+        return parser
+
+    return add
+
+
+def _completion(options: argparse.Namespace) -> int:
+    try:
+        shtab = importlib.import_module("shtab")
+    except ImportError:
+        print('poolgrad: completion needs shtab. To get it: pip install "poolgrad[cli]"', file=sys.stderr)
+        return 2
+    print(shtab.complete(_parser(), options.shell))
+    return 0
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="poolgrad",
         description="Pooling and its gradients, with TensorFlow's names and without TensorFlow.",
-        epilog="examples:\n  poolgrad demo     see what the gradient ops compute\n  poolgrad info     for a bug report",
+        epilog="examples:\n  poolgrad demo        see what the gradient ops compute\n"
+        "  poolgrad run tour    run a page of blocks\n  poolgrad info        for a bug report",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"poolgrad {_own_version()}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    _command(
-        commands,
+    command = _subcommands(parser)
+    command(
         "info",
         _info,
         "print versions, the instruction set, threads, memory and optional libraries",
         "  poolgrad info\n  POOLGRAD_NUM_THREADS=2 poolgrad info",
     )
-    shown = _command(
-        commands,
+    shown = command(
         "demo",
         _demo,
         "run the gradient ops on small examples, check every value and draw them",
@@ -161,6 +173,15 @@ def _parser() -> argparse.ArgumentParser:
     choice.add_argument(
         "--no-picture", dest="picture", action="store_const", const=None, help="text only; matplotlib is not needed"
     )
+    commands.add_run(command)
+    commands.add_page(command, _subcommands)
+    shells = command(
+        "completion",
+        _completion,
+        "print a script that completes commands in your shell",
+        "  poolgrad completion bash > ~/.local/share/bash-completion/completions/poolgrad",
+    )
+    shells.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="which shell")
     return parser
 
 

@@ -42,7 +42,8 @@ ALLOWED: dict[str, set[str]] = {
     "demo": {"raw_ops", "windows"},
     "demo_text": {"demo"},
     "demo_picture": {"demo", "windows"},
-    "cli": {"demo", "demo_text", "results", "threads", "kernels", "errors"},
+    "pages": {"raw_ops", "specs", "calls", "dispatch", "outlines", "arguments", "dtypes", "plan", "errors"},
+    "cli": {"pages", "demo", "demo_text", "results", "threads", "kernels", "errors"},
     "__main__": {"cli"},
 }
 
