@@ -106,7 +106,7 @@ def native(session: nox.Session) -> None:
 def oracle(session: nox.Session) -> None:
     """Compare live with TensorFlow 2.21, its stock kernels on."""
     session.install(build_wheel(session), *TESTS, "tensorflow-cpu==2.21.*")
-    session.run("pytest", "-m", "tensorflow", "tests/oracle", *session.posargs)
+    session.run("pytest", "-m", "tensorflow", "tests/oracle", "tests/pages", *session.posargs)
 
 
 @nox.session

@@ -196,4 +196,4 @@ def normal_attributes(block: Block) -> dict[str, Any]:
 def examples() -> dict[str, Path]:
     """The pages that come with the package, by their names."""
     folder = Path(__file__).parent / "examples"
-    return {path.name.removesuffix(SUFFIX): path for path in sorted(folder.glob(f"*{SUFFIX}"))}
+    return dict(sorted((path.name.removesuffix(SUFFIX), path) for path in folder.glob(f"*{SUFFIX}")))
