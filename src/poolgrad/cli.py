@@ -134,6 +134,30 @@ def _subcommands(parent: argparse.ArgumentParser) -> Command:
     return add
 
 
+def _studio(options: argparse.Namespace) -> int:
+    try:
+        server = importlib.import_module("poolgrad.studio.server")
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn", "anyio"):
+            raise
+        print('poolgrad: the studio needs a server. To get it: pip install "poolgrad[studio]"', file=sys.stderr)
+        return 2
+    if not (server.WEB / "index.html").is_file():
+        print(
+            "poolgrad: this installation has no front end for the studio: it was built without npm;"
+            " `poolgrad run FILE --html OUT` shows a page all the same",
+            file=sys.stderr,
+        )
+        return 2
+    if options.file is not None and not Path(options.file).is_file():
+        print(f"poolgrad: there is no file {options.file}", file=sys.stderr)
+        return 2
+    answer: int = server.serve(
+        options.file, port=options.port, opens_browser=not options.no_open, read_only=options.read_only
+    )
+    return answer
+
+
 def _completion(options: argparse.Namespace) -> int:
     try:
         shtab = importlib.import_module("shtab")
@@ -142,6 +166,19 @@ def _completion(options: argparse.Namespace) -> int:
         return 2
     print(shtab.complete(_parser(), options.shell))
     return 0
+
+
+def _add_studio(command: Command) -> None:
+    parser = command(
+        "studio",
+        _studio,
+        "edit pages of blocks in the browser",
+        "  poolgrad studio\n  poolgrad studio page.pool.json --port 8000 --no-open",
+    )
+    parser.add_argument("file", nargs="?", metavar="FILE", help="a page to open; its folder is all that can be reached")
+    parser.add_argument("--port", type=int, default=0, help="which port of this machine (default: a free one)")
+    parser.add_argument("--no-open", action="store_true", help="print the address and open no browser")
+    parser.add_argument("--read-only", action="store_true", help="save nothing")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -175,6 +212,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands.add_run(command)
     commands.add_page(command, _subcommands)
+    _add_studio(command)
     shells = command(
         "completion",
         _completion,

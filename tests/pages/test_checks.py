@@ -251,6 +251,7 @@ RELATED: dict[str, set[str]] = {
         pytest.param("../out.npy", None, "below the page's folder", id="above"),
         pytest.param("/etc/passwd", None, "below the page's folder", id="absolute"),
         pytest.param("link.npy", None, "below the page's folder", id="link"),
+        pytest.param("a\0.npy", None, "below the page's folder", id="null"),
         pytest.param("none.npy", None, "cannot open", id="missing"),
         pytest.param("page.txt", None, "must be .npy or .npz", id="other-kind"),
         pytest.param("all.npz", "y", "cannot open", id="no-key"),

@@ -67,12 +67,17 @@ def run_as_json(done: Run, unmet: tuple[Problem, ...] | None) -> dict[str, Any]:
 
 def _output(array: Array) -> dict[str, Any]:
     made: dict[str, Any] = {"dtype": array.dtype.name, "shape": list(array.shape)}
-    made |= {name: _word(number) for name, number in numbers_of(array).items()}
+    made |= {name: words_of(number) for name, number in numbers_of(array).items()}
     if array.size <= _MOST_VALUES:
         wide = array if array.dtype.kind in "iu" else array.astype(np.float64)
-        made["value"] = [_word(number) for number in wide.ravel().tolist()]
+        made["value"] = [words_of(number) for number in wide.ravel().tolist()]
     return made
 
 
-def _word(number: float | int) -> float | int | str:
+def words_of(number: float | int) -> float | int | str:
+    """A number as JSON can hold it.
+
+    >>> words_of(2.5), words_of(math.inf)
+    (2.5, 'inf')
+    """
     return str(number) if isinstance(number, float) and not math.isfinite(number) else number

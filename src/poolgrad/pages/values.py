@@ -181,7 +181,7 @@ def _converted(words: list[Any], dtype: str, kind: np.dtype[Any]) -> Array:
 def _path(value: Value) -> Path:
     """The file of a value, below the folder of its page when all links are followed."""
     name = value.form["file"]
-    if not isinstance(name, str) or value.folder is None:
+    if not isinstance(name, str) or "\0" in name or value.folder is None:
         raise _bad("PG110", f"file must be a name below the page's folder, got {describe(name)}")
     folder = value.folder.resolve()
     path = (folder / name).resolve()
