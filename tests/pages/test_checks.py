@@ -13,6 +13,7 @@ from poolgrad import raw_ops
 from poolgrad.outlines import Outline
 from poolgrad.pages import BLOCKS, CODES, LIMITS, Limits, Page, PageError, Port, Wire, check, run
 from poolgrad.pages import checks as checks_module
+from poolgrad.pages.checks import misfits
 
 from ..unit.good_calls import RAW
 from ..unit.wrong_arguments import sizes_and_words
@@ -283,6 +284,32 @@ def test_large_file_is_refused_by_its_header(tmp_path: Path) -> None:
         np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": (2**30,)})
     made = replace(Page().block("x", "Const", value={"file": "large.npy"}), folder=tmp_path)
     assert [problem.code for problem in check(made).problems] == ["PG301"]
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "code"),
+    [
+        ("x.output", "dx.grad", "PG201"),
+        ("x.output", "dx.orig_input_shape", "PG206"),
+        ("shape.output", "y.value", "PG202"),
+        ("dx.output", "y.value", "PG108"),
+        ("y.output", "y.value", "PG108"),
+        ("y.output", "dx.grad", None),
+        ("y.output", "end.input", None),
+        ("shape.output", "dx.orig_input_shape", None),
+    ],
+)
+def test_wires_that_would_not_fit(source: str, target: str, code: str | None) -> None:
+    found = misfits(page(), Port(*source.split("."))).get(target)
+    assert (found and found.code) == code
+    # The same wire, drawn, has the same fault.
+    problem = check(rewired(source, target)).problem(target.partition(".")[0])
+    assert (problem and problem.code) == code
+
+
+def test_wires_to_blocks_that_lack_others_are_not_refused() -> None:
+    made = page().block("new", "AvgPoolGrad", **AVERAGE)
+    assert "new.grad" not in misfits(made, Port("y", "output"))
 
 
 def test_bad_ids_are_refused() -> None:

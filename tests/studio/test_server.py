@@ -59,7 +59,7 @@ ROUTES = [
     ("GET", "/api/start"),
     ("GET", "/api/files"),
     ("GET", "/api/examples/tour"),
-    *(("POST", f"/api/{name}") for name in ("open", "save", "check", "run", "slice", "export")),
+    *(("POST", f"/api/{name}") for name in ("open", "save", "check", "run", "slice", "export", "misfits", "layout")),
 ]
 
 
@@ -187,6 +187,20 @@ def test_check(client: TestClient) -> None:
     problems = client.post("/api/check", json={"text": drawn}).json()["problems"]
     assert [(problem["block"], problem["code"]) for problem in problems] == [("dx", "PG201"), ("result", "PG401")]
     assert problems[0]["expected"] == [2, 1, 1, 1, 2]
+
+
+def test_wires_that_do_not_fit(client: TestClient) -> None:
+    found = client.post("/api/misfits", json={"text": TOUR, "source": "x.output"}).json()
+    assert found["dx.grad"]["expected"] == [1, 2, 2, 1]
+    assert found["dx.orig_input_shape"]["code"] == "PG206"
+    assert "along.y" not in found
+    assert client.post("/api/misfits", json={"text": TOUR, "source": "x"}).status_code == 422
+
+
+def test_layout(client: TestClient) -> None:
+    found = client.post("/api/layout", json={"text": TOUR}).json()
+    assert found["x"][0] < found["y"][0] < found["dy"][0] < found["dx"][0]
+    assert len({tuple(place) for place in found.values()}) == len(found)
 
 
 def test_run_and_slices(client: TestClient) -> None:

@@ -17,7 +17,7 @@ from poolgrad.outlines import Outline, outline
 from poolgrad.pages import fields
 from poolgrad.pages.blocks import BLOCKS
 from poolgrad.pages.kinds import Kind
-from poolgrad.pages.model import LIMITS, Block, Limits, Page, Port, check_names
+from poolgrad.pages.model import LIMITS, Block, Limits, Page, Port, Wire, check_names
 from poolgrad.pages.order import ordered
 from poolgrad.pages.problems import PageError, Problem, fault
 from poolgrad.pages.values import Value, numpy_dtype
@@ -48,6 +48,7 @@ class Checked:
     steps: tuple[Step, ...]
     outlines: Mapping[str, Outline]
     problems: tuple[Problem, ...]
+    known: Known
 
     def problem(self, block: str) -> Problem | None:
         """The first fault of a block."""
@@ -93,7 +94,56 @@ def check(page: Page, limits: Limits = LIMITS) -> Checked:
             problems.append(problem_of(error, page, step.block))
             failed.add(name)
     runnable = tuple(steps[name] for name in order if name in steps)
-    return Checked(page, runnable, outlines, tuple(problems))
+    return Checked(page, runnable, outlines, tuple(problems), known)
+
+
+def misfits(page: Page, source: Port, limits: Limits = LIMITS) -> dict[str, Problem]:
+    """The pins that a wire from this output cannot go to, each with the reason.
+
+    >>> page = Page().block("x", "Ones", shape=[1, 4, 4, 1]).block("n", "Const", value=[1, 4, 4, 1], dtype="int32")
+    >>> page = page.block("dx", "AvgPoolGrad", orig_input_shape="n", ksize="1,2,2,1", strides="1,2,2,1", padding="SAME")
+    >>> misfits(page, Port("x", "output"))["dx.grad"].expected
+    (1, 2, 2, 1)
+    """
+    checked = check(page, limits)
+    reasons = {}
+    for block in page.blocks:
+        kind = BLOCKS.get(block.op)
+        for target in (Port(block.id, pin.name) for pin in (kind.pins if kind else ())):
+            problem = _misfit(checked, block, Wire(source, target))
+            if problem:
+                reasons[str(target)] = problem
+    return reasons
+
+
+def _misfit(checked: Checked, block: Block, wire: Wire) -> Problem | None:
+    """What would be wrong at the end of a wire, as far as that can be told."""
+    page = checked.page
+    if block.id in _before(page, wire.source.block):
+        return Problem("PG108", "the wires would run in a circle", page.name, block.id, wire.target.name)
+    if str(wire.source) not in checked.known:
+        return None
+    attrs = {name: given for name, given in block.attrs.items() if name != wire.target.name}
+    kept = [other for other in page.wires if other.target != wire.target]
+    try:
+        made = _step(replace(block, attrs=attrs), replace(page, wires=[*kept, wire]))
+        if all(str(source) in checked.known for source in made.feeds.values()):
+            _outlined(made, checked.known)
+    except (PageError, *RAISED) as error:
+        problem = problem_of(error, page, block)
+        return problem if problem.place == wire.target.name and problem.code != "PG106" else None
+    return None
+
+
+def _before(page: Page, block: str) -> set[str]:
+    """A block and all it is computed from."""
+    found, todo = {block}, [block]
+    while todo:
+        target = todo.pop()
+        new = {wire.source.block for wire in page.wires if wire.target.block == target} - found
+        found |= new
+        todo += new
+    return found
 
 
 def _step(block: Block, page: Page) -> Step:

@@ -113,6 +113,15 @@ class Studio:
         content = await _body(request)
         return JSONResponse(await self._asked("check", _word(content, "text"), content.get("page")))
 
+    async def misfits(self, request: Request) -> Response:
+        content = await _body(request)
+        text, page, source = _word(content, "text"), content.get("page"), _word(content, "source")
+        return JSONResponse(await self._asked("misfits", text, page, source))
+
+    async def lay_out(self, request: Request) -> Response:
+        content = await _body(request)
+        return JSONResponse(await self._asked("lay_out", _word(content, "text"), content.get("page")))
+
     async def run(self, request: Request) -> Response:
         content = await _body(request)
         return JSONResponse(await self._asked("run", _word(content, "text"), content.get("page")))
@@ -198,6 +207,8 @@ def application(studio: Studio, access: Access) -> App:
         Route("/api/open", studio.open, methods=["POST"]),
         Route("/api/save", studio.save, methods=["POST"]),
         Route("/api/check", studio.check, methods=["POST"]),
+        Route("/api/misfits", studio.misfits, methods=["POST"]),
+        Route("/api/layout", studio.lay_out, methods=["POST"]),
         Route("/api/run", studio.run, methods=["POST"]),
         Route("/api/slice", studio.slice, methods=["POST"]),
         Route("/api/export", studio.export, methods=["POST"]),

@@ -16,12 +16,15 @@ from typing import Any
 import numpy as np
 
 from poolgrad.pages import LIMITS, PageError, Run, check, loads, run
+from poolgrad.pages.checks import misfits
 from poolgrad.pages.export import export
 from poolgrad.pages.heat import plane, slice_axes
-from poolgrad.pages.model import Document
+from poolgrad.pages.layout import laid_out
+from poolgrad.pages.model import Document, port
 from poolgrad.pages.summaries import numbers_of, words_of
 
 SECONDS = 30.0
+_SECONDS_TO_START = 60.0
 MOST_CELLS = 256
 
 Json = dict[str, Any]
@@ -44,6 +47,15 @@ class Desk:
         checked = check(loads(text, folder=self.folder).page(page))
         ports = {name: {"dtype": part.dtype, "shape": list(part.shape)} for name, part in checked.outlines.items()}
         return {"ports": ports, "problems": [problem.as_json() for problem in checked.problems]}
+
+    def misfits(self, text: str, page: str | None, source: str) -> Json:
+        """Pins that a wire from this output cannot go to."""
+        found = misfits(loads(text, folder=self.folder).page(page), port(source))
+        return {name: problem.as_json() for name, problem in found.items()}
+
+    def lay_out(self, text: str, page: str | None) -> Json:
+        """Places for all blocks."""
+        return {block.id: block.at for block in laid_out(loads(text, folder=self.folder).page(page)).blocks}
 
     def run(self, text: str, page: str | None) -> Json:
         """Run a page: each output in numbers, each fault, and the run's own number for asking about slices."""
@@ -91,6 +103,11 @@ def _serve(connection: Connection, folder: str) -> None:
             connection.send(("missing", error.args[0]))
 
 
+def _begin(serve: Callable[[Connection, str], None], connection: Connection, folder: str) -> None:
+    connection.send("ready")
+    serve(connection, folder)
+
+
 @dataclass
 class Worker:
     """The child, started when it is first asked; one question at a time."""
@@ -133,10 +150,13 @@ class Worker:
             # A fresh interpreter: nothing of the server, its token least of all, is in the child's memory.
             context = multiprocessing.get_context("spawn")
             ours, theirs = context.Pipe()
-            self._child = context.Process(target=self.serve, args=(theirs, str(self.folder)), daemon=True)
+            self._child = context.Process(target=_begin, args=(self.serve, theirs, str(self.folder)), daemon=True)
             self._child.start()
             theirs.close()
             self._connection = ours
+            # To start takes a while on a busy machine; only the work is timed.
+            if ours.poll(_SECONDS_TO_START):
+                ours.recv()
         return self._connection
 
     def _end(self) -> None:
