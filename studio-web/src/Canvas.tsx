@@ -1,0 +1,139 @@
+import {
+  Background,
+  type Connection,
+  Controls,
+  type Edge,
+  MiniMap,
+  type NodeChange,
+  ReactFlow,
+  ReactFlowProvider,
+  applyNodeChanges,
+  useReactFlow,
+} from "@xyflow/react";
+import { type Ref, useEffect, useImperativeHandle, useMemo, useRef, useState } from "react";
+
+import { BlockNode, type BlockNodeType } from "./BlockNode";
+import { wiresOf } from "./model";
+import { problemsOf, useStudio } from "./studio";
+import type { Problem, Wire } from "./types";
+
+const KINDS = { block: BlockNode };
+
+export interface CanvasHandle {
+  fit: () => void;
+  show: (id: string) => void;
+  middle: () => [number, number];
+}
+
+interface CanvasProps {
+  ref: Ref<CanvasHandle>;
+  onSelect: (ids: string[]) => void;
+  /** A wire is being drawn from this output, or no longer. */
+  onDraw: (source: string | null) => void;
+  onRefuse: (problem: Problem) => void;
+}
+
+export function Canvas(props: CanvasProps) {
+  return (
+    <ReactFlowProvider>
+      <Drawing {...props} />
+    </ReactFlowProvider>
+  );
+}
+
+function portOf(node: string | null, handle: string | null | undefined): string {
+  return `${node}.${handle}`;
+}
+
+function Drawing({ ref, onSelect, onDraw, onRefuse }: CanvasProps) {
+  const studio = useStudio();
+  const { page, misfits, dispatch } = studio;
+  const flow = useReactFlow();
+  const box = useRef<HTMLDivElement>(null);
+  const [nodes, setNodes] = useState<BlockNodeType[]>([]);
+
+  // The page is the truth; React Flow's nodes add what only it knows: sizes, selection, a drag under way.
+  useEffect(() => {
+    setNodes((before) => {
+      const known = new Map(before.map((node) => [node.id, node]));
+      return page.blocks.map((block, number) => {
+        const [x, y] = block.at ?? [(number % 4) * 340, Math.floor(number / 4) * 320];
+        return { ...known.get(block.id), id: block.id, type: "block" as const, position: { x, y }, data: { block } };
+      });
+    });
+  }, [page.blocks]);
+
+  const edges = useMemo<Edge[]>(() => {
+    const bad = new Set(problemsOf(studio).map((problem) => `${problem.block}.${problem.place}`));
+    return wiresOf(page).map(([source, target]) => {
+      const [from, output] = source.split(".") as [string, string];
+      const [to, pin] = target.split(".") as [string, string];
+      const className = bad.has(target) ? "cut" : "";
+      return { id: `${source}>${target}`, source: from, sourceHandle: output, target: to, targetHandle: pin, className };
+    });
+  }, [studio, page]);
+
+  useImperativeHandle(ref, () => ({
+    fit: () => void flow.fitView({ padding: 0.15, maxZoom: 1 }),
+    show: (id) => {
+      setNodes((all) => all.map((node) => ({ ...node, selected: node.id === id })));
+      void flow.fitView({ nodes: [{ id }], padding: 0.6, maxZoom: 1, duration: 200 });
+    },
+    middle: () => {
+      const size = box.current?.getBoundingClientRect();
+      const { x, y } = flow.screenToFlowPosition({ x: (size?.left ?? 0) + (size?.width ?? 0) / 2 - 120, y: (size?.top ?? 0) + (size?.height ?? 0) / 3 });
+      return [Math.round(x), Math.round(y)];
+    },
+  }));
+
+  const connect = (connection: Connection) => {
+    const source = portOf(connection.source, connection.sourceHandle);
+    const target = portOf(connection.target, connection.targetHandle);
+    dispatch({ type: "connect", wire: [source, target] });
+  };
+  const drop = (event: React.DragEvent) => {
+    event.preventDefault();
+    const kind = studio.kinds.get(event.dataTransfer.getData("text/plain"));
+    const { x, y } = flow.screenToFlowPosition({ x: event.clientX, y: event.clientY });
+    if (kind) dispatch({ type: "add", kind, at: [Math.round(x), Math.round(y)] });
+  };
+  const moved = (_: unknown, __: unknown, dragged: BlockNodeType[]) =>
+    dispatch({
+      type: "move",
+      places: Object.fromEntries(dragged.map((node) => [node.id, [Math.round(node.position.x), Math.round(node.position.y)]])),
+    });
+
+  return (
+    <main className="canvas" ref={box} onDrop={drop} onDragOver={(event) => event.preventDefault()}>
+      <ReactFlow<BlockNodeType>
+        nodes={nodes}
+        edges={edges}
+        nodeTypes={KINDS}
+        colorMode="system"
+        minZoom={0.1}
+        deleteKeyCode={["Delete", "Backspace"]}
+        onNodesChange={(changes: NodeChange<BlockNodeType>[]) =>
+          setNodes((all) => applyNodeChanges(changes.filter((change) => change.type !== "remove"), all))
+        }
+        onSelectionChange={({ nodes: chosen }) => onSelect(chosen.map((node) => node.id))}
+        onDelete={({ nodes: gone, edges: cut }) =>
+          dispatch({ type: "remove", ids: gone.map((node) => node.id), wires: cut.map((edge) => edge.id.split(">") as Wire) })
+        }
+        onNodeDragStop={moved}
+        onConnect={connect}
+        onConnectStart={(_, { nodeId, handleId, handleType }) => handleType === "source" && onDraw(portOf(nodeId, handleId))}
+        onConnectEnd={(_, { toHandle }) => {
+          const problem = toHandle && misfits[portOf(toHandle.nodeId, toHandle.id)];
+          if (problem) onRefuse(problem);
+          onDraw(null);
+        }}
+        isValidConnection={({ target, targetHandle }) => !(portOf(target, targetHandle) in misfits)}
+        fitView
+      >
+        <Background />
+        <Controls />
+        <MiniMap pannable zoomable />
+      </ReactFlow>
+    </main>
+  );
+}

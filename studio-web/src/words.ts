@@ -1,0 +1,36 @@
+// Values as text and back. The server reads text of every kind, so only JSON objects are read here.
+
+import type { Json, Outline, Output } from "./types";
+
+export function asText(value: Json | undefined): string {
+  if (value === undefined || value === null) return "";
+  if (Array.isArray(value)) return value.some(Array.isArray) ? JSON.stringify(value) : value.map(String).join(",");
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
+/** Typed text as an attribute: nothing for nothing, an object where it is one, else the text for the server to read. */
+export function fromText(text: string): Json | undefined {
+  const trimmed = text.trim();
+  if (trimmed === "") return undefined;
+  if (!/^\{\s*"/.test(trimmed)) return trimmed;
+  try {
+    return JSON.parse(trimmed) as Json;
+  } catch {
+    return trimmed;
+  }
+}
+
+export function outlineText(outline: Outline): string {
+  return `${outline.dtype}[${outline.shape.join(",")}]`;
+}
+
+export function shortNumber(value: number | string | undefined): string {
+  if (typeof value !== "number") return value === undefined ? "–" : value;
+  return String(Number(value.toPrecision(4)));
+}
+
+export function summary(output: Output): string {
+  if (output.min === undefined) return "no elements";
+  const words = [`min ${shortNumber(output.min)}`, `max ${shortNumber(output.max)}`];
+  return [...words, `sum ${shortNumber(output.sum)}`, `nonzero ${output.nonzero}`].join("  ");
+}
