@@ -29,7 +29,7 @@ export function FieldInput({ block, field, isBad }: { block: Block; field: Field
     return <input {...common} type="checkbox" checked={ticked} onChange={() => set(!ticked)} />;
   }
   if (field.kind === "text") {
-    return <textarea {...common} rows={4} value={text} onChange={(e) => setText(e.target.value)} onBlur={() => text !== shown && set(text)} />;
+    return <textarea {...common} rows={6} value={text} onChange={(e) => setText(e.target.value)} onBlur={() => text !== shown && set(text)} />;
   }
   return (
     <input

@@ -124,7 +124,7 @@ export function Messages({ trouble, onShow }: { trouble: string; onShow: (id: st
     <footer className="messages" aria-live="polite">
       {state ? <span className={trouble ? "trouble" : ""}>{state}</span> : null}
       {problems.map((problem, number) => (
-        <button key={number} onClick={() => problem.block && onShow(problem.block)}>
+        <button key={number} className={problem.code === "PG401" ? "waits" : ""} onClick={() => problem.block && onShow(problem.block)}>
           <b>{problem.code}</b> {[problem.block, problem.place].filter(Boolean).join(".")}: {problem.message}
         </button>
       ))}

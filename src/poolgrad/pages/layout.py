@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
+from poolgrad.outlines import Outline
 from poolgrad.pages.blocks import BLOCKS
+from poolgrad.pages.checks import check
+from poolgrad.pages.heat import slice_axes
 from poolgrad.pages.model import Block, Page
 from poolgrad.pages.order import ordered
+from poolgrad.plan import Shape
 
 COLUMN, GAP = 340.0, 40.0
-_HEAD, _LINE, _MAP = 60.0, 28.0, 130.0
+# As the studio draws blocks: heads, lines, sliders and cells, in pixels.
+_HEAD, _LINE, _SLIDER, _NOTE = 50.0, 27.0, 20.0, 110.0
+_MAP_WIDTH, _LARGEST_CELL = 236, 34
 
 
-def _height(block: Block) -> float:
+def _map_height(shape: Shape) -> float:
+    """The height of a heat map with its sliders."""
+    height, width = shape[-3:-1] if len(shape) in (4, 5) else (1, 1, *shape)[-2:]
+    cell = max(1, min(_LARGEST_CELL, _MAP_WIDTH // max(1, width)))
+    sliders = sum(size > 1 for _, size in slice_axes(shape))
+    return 2 * _LINE + _SLIDER * sliders + cell * min(height, 256)
+
+
+def _height(block: Block, outlines: Mapping[str, Outline]) -> float:
     """About how high a block is drawn: a line for each pin, attribute and output, and a map of what it gives."""
     kind = BLOCKS.get(block.op)
     if kind is None:
         return _HEAD
-    return _HEAD + _LINE * (len(kind.pins) + len(kind.fields) + len(kind.outputs)) + _MAP * bool(kind.outputs)
+    shown = outlines.get(f"{block.id}.output")
+    lines = len(kind.pins) + len(kind.fields) + len(kind.outputs)
+    return _HEAD + _LINE * lines + (_map_height(shown.shape) if shown else 0) + _NOTE * (block.op == "Note")
 
 
 def laid_out(page: Page) -> Page:
@@ -28,6 +45,7 @@ def laid_out(page: Page) -> Page:
     [(0.0, 0.0), (340.0, 0.0)]
     """
     order, circular = ordered(page)
+    outlines = check(page).outlines
     column = dict.fromkeys([*order, *circular], 0)
     for name in order:
         sources = [wire.source.block for wire in page.wires if wire.target.block == name]
@@ -37,6 +55,6 @@ def laid_out(page: Page) -> Page:
     for block in page.blocks:
         place = column[block.id]
         top = used.get(place, 0.0)
-        used[place] = top + _height(block) + GAP
+        used[place] = top + _height(block, outlines) + GAP
         blocks.append(replace(block, at=(place * COLUMN, top)))
     return replace(page, blocks=blocks)

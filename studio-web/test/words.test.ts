@@ -1,0 +1,38 @@
+import { expect, test } from "vitest";
+
+import { colour, reach } from "../src/colour";
+import { asText, fromText, outlineText, shortNumber, summary } from "../src/words";
+
+test.each([
+  [[1, 2, 2, 1], "1,2,2,1"],
+  [{ range: [1, 4] }, '{"range":[1,4]}'],
+  [[[1], [2]], "[[1],[2]]"],
+  ["SAME", "SAME"],
+  [null, ""],
+  [undefined, ""],
+  [false, "false"],
+])("a value is shown as text", (value, text) => expect(asText(value)).toBe(text));
+
+test.each([
+  ["1,2", "1,2"],
+  ["{1,2}", "{1,2}"],
+  ['{"range":[1,4]}', { range: [1, 4] }],
+  ['{"range":', '{"range":'],
+  ["  ", undefined],
+])("text is left to the server, but for objects", (text, value) => expect(fromText(text)).toEqual(value));
+
+test("numbers are short", () => {
+  expect(shortNumber(0.083333)).toBe("0.08333");
+  expect(shortNumber("nan")).toBe("nan");
+  expect(outlineText({ dtype: "int8", shape: [2, 3] })).toBe("int8[2,3]");
+  expect(summary({ dtype: "int8", shape: [0], axes: [], nonzero: 0 })).toBe("no elements");
+});
+
+test("the colour scale is fixed at zero", () => {
+  expect(colour(0, 5)).toEqual([247, 247, 247]);
+  expect(colour(5, 5)).toEqual([209, 110, 20]);
+  expect(colour(-9, 5)).toEqual([33, 102, 172]);
+  expect(colour(NaN, 5)).toEqual([153, 153, 153]);
+  expect(colour(0, 0)).toEqual([247, 247, 247]);
+  expect(reach(new Float32Array([1, -3, Infinity, NaN]))).toBe(3);
+});
