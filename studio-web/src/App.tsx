@@ -30,6 +30,7 @@ export function App({ host }: { host: Host }) {
   const canvas = useRef<CanvasHandle>(null);
   const page = current(state);
   const results = useResults(host, state.document, page.name, start !== null);
+  const select = useCallback((ids: string[]) => setSelected((before) => (String(before) === String(ids) ? before : ids)), []);
   const say = useCallback((error: unknown) => setSaid(error instanceof Error ? error.message : String(error)), []);
 
   const load = useCallback(
@@ -115,7 +116,7 @@ export function App({ host }: { host: Host }) {
         <Palette onAdd={add} />
         <Canvas
           ref={canvas}
-          onSelect={setSelected}
+          onSelect={select}
           onDraw={(source) => (source ? void host.misfits(state.document, page.name, source).then(setMisfits, () => undefined) : setMisfits({}))}
           onRefuse={(problem) => setSaid(`${problem.code} ${problem.block}.${problem.place}: ${problem.message}`)}
         />

@@ -10,7 +10,7 @@ import {
   applyNodeChanges,
   useReactFlow,
 } from "@xyflow/react";
-import { type Ref, useEffect, useImperativeHandle, useMemo, useRef, useState } from "react";
+import { type Ref, useCallback, useEffect, useImperativeHandle, useMemo, useRef, useState } from "react";
 
 import { BlockNode, type BlockNodeType } from "./BlockNode";
 import { wiresOf } from "./model";
@@ -86,6 +86,16 @@ function Drawing({ ref, onSelect, onDraw, onRefuse }: CanvasProps) {
     },
   }));
 
+  // React Flow calls some of these anew whenever they change: they must not change with every rendering.
+  const select = useCallback(({ nodes: chosen }: { nodes: BlockNodeType[] }) => onSelect(chosen.map((node) => node.id)), [onSelect]);
+  const change = useCallback(
+    (changes: NodeChange<BlockNodeType>[]) => setNodes((all) => applyNodeChanges(changes.filter((one) => one.type !== "remove"), all)),
+    [],
+  );
+  const isValid = useCallback(
+    ({ target, targetHandle }: Connection | Edge) => !(portOf(target, targetHandle) in misfits),
+    [misfits],
+  );
   const connect = (connection: Connection) => {
     const source = portOf(connection.source, connection.sourceHandle);
     const target = portOf(connection.target, connection.targetHandle);
@@ -112,10 +122,8 @@ function Drawing({ ref, onSelect, onDraw, onRefuse }: CanvasProps) {
         colorMode="system"
         minZoom={0.1}
         deleteKeyCode={["Delete", "Backspace"]}
-        onNodesChange={(changes: NodeChange<BlockNodeType>[]) =>
-          setNodes((all) => applyNodeChanges(changes.filter((change) => change.type !== "remove"), all))
-        }
-        onSelectionChange={({ nodes: chosen }) => onSelect(chosen.map((node) => node.id))}
+        onNodesChange={change}
+        onSelectionChange={select}
         onDelete={({ nodes: gone, edges: cut }) =>
           dispatch({ type: "remove", ids: gone.map((node) => node.id), wires: cut.map((edge) => edge.id.split(">") as Wire) })
         }
@@ -127,7 +135,7 @@ function Drawing({ ref, onSelect, onDraw, onRefuse }: CanvasProps) {
           if (problem) onRefuse(problem);
           onDraw(null);
         }}
-        isValidConnection={({ target, targetHandle }) => !(portOf(target, targetHandle) in misfits)}
+        isValidConnection={isValid}
         fitView
       >
         <Background />
