@@ -9,7 +9,7 @@ from pathlib import Path
 import nox
 
 nox.needs_version = ">=2024.10"
-nox.options.sessions = ["lint", "tests", "types", "native", "oracle"]
+nox.options.sessions = ["lint", "tests", "types", "native", "oracle", "studio"]
 nox.options.default_venv_backend = "venv"
 nox.options.error_on_external_run = True
 
@@ -21,7 +21,7 @@ TESTS = nox.project.dependency_groups(PROJECT, "test")
 BENCH = nox.project.dependency_groups(PROJECT, "bench")
 
 BUILD = ROOT / "build" / "wheel"
-SOURCES = ["CMakeLists.txt", "pyproject.toml", "README.md", "LICENSE", "native", "src"]
+SOURCES = ["CMakeLists.txt", "pyproject.toml", "README.md", "LICENSE", "native", "src", "studio-web/src"]
 
 
 def newest(*paths: Path) -> float:
@@ -107,6 +107,15 @@ def oracle(session: nox.Session) -> None:
     """Compare live with TensorFlow 2.21, its stock kernels on."""
     session.install(build_wheel(session), *TESTS, "tensorflow-cpu==2.21.*")
     session.run("pytest", "-m", "tensorflow", "tests/oracle", "tests/pages", *session.posargs)
+
+
+@nox.session
+def studio(session: nox.Session) -> None:
+    """The studio: its front end's own tests, and the whole in the system's Chromium, which has to be there."""
+    for command in (["install", "--no-save", "--no-audit", "--no-fund"], ["test"]):
+        session.run("npm", *command, "--prefix", str(ROOT / "studio-web"), external=True, silent=True)
+    session.install(build_wheel(session), *TESTS, "playwright>=1.50")
+    session.run("pytest", "tests/studio", *session.posargs, env={"POOLGRAD_BROWSER": "required"})
 
 
 @nox.session

@@ -10,6 +10,7 @@ export default defineConfig({
     emptyOutDir: true,
     assetsInlineLimit: 0,
     modulePreload: false,
+    license: { fileName: "licenses.md" },
     rollupOptions: {
       output: {
         entryFileNames: "studio.js",
