@@ -11,6 +11,8 @@ import { useResults } from "./useResults";
 
 /** The page shown when none is asked for. */
 const FIRST = "avgpool3d-grad-windows";
+/** Where keys are text. */
+const TYPED = "textarea, select, input:not([type=range]):not([type=checkbox])";
 
 interface Clip {
   blocks: Block[];
@@ -83,11 +85,11 @@ export function App({ host }: { host: Host }) {
     "/": () => document.getElementById("search")?.focus(),
   };
   const press = (event: KeyboardEvent) => {
-    const isTyping = event.target instanceof HTMLElement && event.target.matches("input, textarea, select");
+    const isTyping = event.target instanceof HTMLElement && event.target.matches(TYPED);
     const parts = [(event.ctrlKey || event.metaKey) && "ctrl", event.shiftKey && "shift", event.key.toLowerCase()];
     const key = parts.filter(Boolean).join("+");
     const act = keys[key];
-    if (!act || (isTyping && !["ctrl+s", "ctrl+enter"].includes(key))) return;
+    if (!act || (isTyping && !["ctrl+s", "ctrl+o", "ctrl+enter"].includes(key))) return;
     event.preventDefault();
     act();
   };

@@ -151,6 +151,13 @@ def test_slider_changes_the_slice(tab: Any) -> None:
         assert time.monotonic() < deadline
 
 
+def test_keys_work_after_a_slider(tab: Any) -> None:
+    fine(tab)
+    tab.get_by_label("depth of dx.output").focus()
+    opened(tab, "avgpool-grad")
+    fine(tab)
+
+
 def test_pointing_at_a_cell_tells_its_value(tab: Any) -> None:
     block(tab, "dx").locator("canvas").hover(position={"x": 5, "y": 5})
     assert "row 0, column 0: 0.0833" in block(tab, "dx").inner_text()
