@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shutil
 import socket
 import threading
@@ -328,6 +329,22 @@ def test_many_blocks(tab: Any, served: Served) -> None:
     tab.wait_for_selector(".react-flow__node[data-id='s39']")
     says(tab, "160 blocks, all fine")
     assert time.monotonic() - start < 3 * 2  # a busy machine is no failure
+
+
+def test_a_large_array_is_run_when_told_and_shown_in_slices(tab: Any, served: Served) -> None:
+    made = Page().block("x", "Random", shape=[1, 16, 1024, 1024, 1], distribution="uniform", seed=1)
+    save(Document((made,)), served.folder / "large.pool.json")
+    tab.click("text=Open")
+    tab.click(".gallery button:text-is('large.pool.json')")
+    says(tab, "a large page: press Run")
+    tab.keyboard.press("Control+Enter")
+    says(tab, "1 blocks, all fine")
+    tab.get_by_label("depth of x.output").fill("15")
+    playwright.expect(block(tab, "x")).to_contain_text("depth 15")
+    start = time.monotonic()
+    block(tab, "x").locator("canvas").hover(position={"x": 5, "y": 5})
+    playwright.expect(block(tab, "x")).to_contain_text(re.compile(r"row \d, column \d: 0\."))
+    assert time.monotonic() - start < 2
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -12,7 +12,7 @@ from poolgrad.pages.values import Array
 from poolgrad.plan import Shape
 
 MOST_SLICES, MOST_CELLS = 8, 32
-_CELL = 26
+_CELL = 34
 _AXES = {4: ("batch", "channel"), 5: ("batch", "depth", "channel")}
 # Blue below zero, orange above: told apart with any kind of colour vision.
 _BELOW, _ZERO, _ABOVE = (33, 102, 172), (247, 247, 247), (209, 110, 20)

@@ -6,7 +6,9 @@ The file holds no script and asks for nothing from outside.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from html import escape
+from pathlib import Path
 
 from poolgrad.pages.blocks import BLOCKS
 from poolgrad.pages.heat import heat_maps
@@ -16,27 +18,8 @@ from poolgrad.pages.model import Block, Page
 from poolgrad.pages.runner import Outcome, Run
 from poolgrad.pages.summaries import in_words, kind_of
 
-_WIDTH, _HEAD, _LINE = 220, 40, 18
+_WIDTH, _HEAD, _LINE, _COLUMN = 220, 40, 18, 280
 
-_STYLE = """
-:root { color-scheme: light dark; --ink: #1d2430; --soft: #5b6675; --paper: #fbfbfa; --card: #fff; --line: #b9c1cc;
-  --wire: #6b7a90; --bad: #b3261e; --badcard: #fdeceb; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e7eaf0; --soft: #a0a9b8; --paper: #16191f; --card: #20242c;
-  --line: #4a5361; --wire: #8f9db3; --bad: #ff8a80; --badcard: #3a1f1e; } }
-body { font: 15px/1.45 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 2rem auto;
-  max-width: 75rem; padding: 0 1rem; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; } h3 { font-size: 1rem; margin: 1.2rem 0 .3rem; }
-.canvas { overflow: auto; border: 1px solid var(--line); border-radius: 8px; background: var(--card); }
-.canvas text { font: 12px system-ui, sans-serif; fill: var(--ink); } .canvas .soft, .soft { fill: var(--soft);
-  color: var(--soft); } .canvas .op { font-weight: 600; }
-.card { fill: var(--card); stroke: var(--line); } .failed .card { fill: var(--badcard); stroke: var(--bad);
-  stroke-width: 2; } .waits .card { stroke-dasharray: 5 4; }
-.wire { fill: none; stroke: var(--wire); stroke-width: 1.5; }
-.wire.cut { stroke: var(--bad); stroke-dasharray: 6 4; } .dot { fill: var(--wire); } .dot.bad { fill: var(--bad); }
-.bad { color: var(--bad); } .canvas .bad { fill: var(--bad); } .maps { display: flex; flex-wrap: wrap; gap: 1rem; }
-figure { margin: 0; } figcaption { font-size: .8rem; color: var(--soft); } .maps svg text { font: 9px system-ui; }
-code { font: 13px ui-monospace, monospace; }
-"""
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
@@ -44,16 +27,17 @@ def report(title: str, runs: Iterable[Run]) -> str:
     """The HTML of some runs."""
     heading = escape(title or "A page of poolgrad")
     pages = "".join(_page(done) for done in runs)
+    style = Path(__file__).with_name("report.css").read_text("utf-8")
     return (
         f'<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         f'<meta name="viewport" content="width=device-width"><title>{heading}</title>'
-        f"<style>{_STYLE}</style></head>\n<body>\n<h1>{heading}</h1>\n{pages}</body>\n</html>\n"
+        f"<style>{style}</style></head>\n<body>\n<h1>{heading}</h1>\n{pages}</body>\n</html>\n"
     )
 
 
 def _page(done: Run) -> str:
-    page = done.page if all(block.at for block in done.page.blocks) else laid_out(done.page)
+    page = done.page
     notes = "".join(f"<p>{escape(str(b.attrs.get('text', '')))}</p>\n" for b in page.blocks if b.op == "Note")
     problems = "".join(f'<li class="bad">{escape(str(problem))}</li>' for problem in done.problems)
     listed = f"<ul>{problems}</ul>\n" if problems else ""
@@ -71,7 +55,10 @@ def _result(outcome: Outcome, done: Run) -> str:
 
 
 def _canvas(page: Page, done: Run) -> str:
-    shown = {block.id: block for block in page.blocks if block.op in BLOCKS and block.op != "Note"}
+    drawn = [block for block in page.blocks if block.op in BLOCKS and block.op != "Note"]
+    # Cards are smaller here than in the studio, and stand closer.
+    page = laid_out(replace(page, blocks=drawn), lambda block: _height(BLOCKS[block.op]), _COLUMN)
+    shown = {block.id: block for block in page.blocks}
     outcomes = {outcome.block: outcome for outcome in done.outcomes}
     left = min((_at(block)[0] for block in shown.values()), default=0) - 20
     top = min((_at(block)[1] for block in shown.values()), default=0) - 20
