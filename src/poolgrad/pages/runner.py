@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,42 +55,42 @@ def run(page: Page | Document, *, limits: Limits = LIMITS, progress: Callable[[O
     >>> run(page).results["total.output"]
     array(10., dtype=float32)
     """
-    page = page.page() if isinstance(page, Document) else page
-    checked = check(page, limits)
+    checked = check(page.page() if isinstance(page, Document) else page, limits)
     results: dict[str, Array] = {}
-    outcomes: list[Outcome] = []
-
-    def note(outcome: Outcome) -> None:
+    outcomes = []
+    for outcome in _outcomes(checked, results):
         outcomes.append(outcome)
         if progress:
             progress(outcome)
+    return Run(checked.page, results, tuple(outcomes))
 
+
+def _outcomes(checked: Checked, results: dict[str, Array]) -> Iterator[Outcome]:
+    """Blocks in order, their results kept; then those that have no place in it, and ends of wires that lead nowhere."""
+    failed: set[str] = set()
     for step in checked.steps:
-        note(_outcome(step, checked, results, outcomes))
-    listed = {outcome.block for outcome in outcomes}
-    for block in page.blocks:
-        faults = _faults(checked, block.id)
-        if block.id not in listed:
-            note(Outcome(block.id, block.op, "failed", {}, faults))
-    astray = tuple(p for p in checked.problems if p.block not in {block.id for block in page.blocks})
-    if astray:
-        note(Outcome(astray[0].block, "", "failed", {}, astray))
-    return Run(page, results, tuple(outcomes))
+        outcome = _outcome(step, checked, results, failed)
+        if outcome.status != "done":
+            failed.add(step.block.id)
+        yield outcome
+    names = {block.id: block.op for block in checked.page.blocks}
+    ordered = {step.block.id for step in checked.steps}
+    for name in dict.fromkeys([*names, *(problem.block for problem in checked.problems)]):
+        if name not in ordered:
+            yield Outcome(name, names.get(name, ""), "failed", {}, _faults(checked, name))
 
 
 def _faults(checked: Checked, block: str) -> tuple[Problem, ...]:
     return tuple(problem for problem in checked.problems if problem.block == block)
 
 
-def _outcome(step: Step, checked: Checked, results: dict[str, Array], before: list[Outcome]) -> Outcome:
+def _outcome(step: Step, checked: Checked, results: dict[str, Array], failed: set[str]) -> Outcome:
     """Compute one block if nothing is in the way, and keep its results."""
     block, page = step.block, checked.page
     faults = _faults(checked, block.id)
-    if not faults:
-        failed = {outcome.block for outcome in before if outcome.status != "done"}
-        waiting = sorted({source.block for source in step.feeds.values()} & failed)
-        if waiting:
-            faults = (Problem("PG401", f"waits for {', '.join(waiting)}", page.name, block.id),)
+    waiting = sorted({source.block for source in step.feeds.values()} & failed)
+    if not faults and waiting:
+        faults = (Problem("PG401", f"waits for {', '.join(waiting)}", page.name, block.id),)
     if faults:
         status = "waits" if faults[0].code == "PG401" else "failed"
         return Outcome(block.id, block.op, status, {}, faults)
