@@ -20,6 +20,7 @@ from poolgrad.functional import (
     max_unpool_grad,
 )
 from poolgrad.results import get_result_pool, release_results, set_result_pool
+from poolgrad.routes import gradient_flow
 from poolgrad.threads import get_num_threads, set_num_threads
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "fractional_max_pool_grad_grad",
     "get_num_threads",
     "get_result_pool",
+    "gradient_flow",
     "max_pool",
     "max_pool_grad",
     "max_pool_grad_grad",

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from poolgrad.plan import Shape
+from poolgrad.plan import Plan, Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """How an array would be made: the plan, and the arguments that hold its arrays, as (role, name) pairs."""
+
+    plan: Plan
+    roles: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +28,7 @@ class Outline:
 
     shape: Shape
     dtype: str
+    origin: Origin | None = field(default=None, compare=False, repr=False)
 
 
 def outline(array: Any) -> Outline:

@@ -131,6 +131,62 @@ def bounds(axis: Axis, output: int) -> tuple[int, int]:
     return start, min(origin + span(axis.window, axis.dilation), axis.size)
 
 
+def whole(axis: Axis, output: int) -> tuple[int, int]:
+    """First cell of a window and the end of it with the padding it reaches into.
+
+    >>> axis = make_axis("width", size=5, window=3, stride=2, padding="same")
+    >>> [whole(axis, o) for o in range(axis.outputs)]
+    [(-1, 2), (1, 4), (3, 6)]
+    """
+    if axis.starts:
+        return bounds(axis, output)
+    origin = output * axis.stride - axis.pad
+    return origin, origin + span(axis.window, axis.dilation)
+
+
+def cells(axis: Axis, output: int) -> range:
+    """The cells of a window.
+
+    >>> list(cells(Axis(size=7, outputs=3, window=3, pad=2, dilation=2), 0))
+    [0, 2]
+    """
+    start, stop = bounds(axis, output)
+    return range(start, stop, axis.dilation)
+
+
+def holders(axis: Axis, cell: int) -> list[int]:
+    """The outputs whose windows hold a cell.
+
+    >>> holders(make_axis("width", size=5, window=3, stride=2, padding="same"), 1)
+    [0, 1]
+    """
+    first, last = 0, axis.outputs
+    if not axis.starts:
+        reach = cell + axis.pad
+        first = max(first, -(-(reach - span(axis.window, axis.dilation) + 1) // axis.stride))
+        last = min(last, reach // axis.stride + 1)
+    return [output for output in range(first, last) if cell in cells(axis, output)]
+
+
+def cover(axis: Axis) -> np.ndarray:
+    """How many windows hold each cell.
+
+    >>> cover(make_axis("width", size=5, window=3, stride=2, padding="same")).tolist()
+    [1, 2, 1, 2, 1]
+    """
+    if axis.starts:
+        steps = np.zeros(axis.size + 1, np.int64)
+        np.add.at(steps, list(axis.starts), 1)
+        np.add.at(steps, list(axis.stops), -1)
+        return np.cumsum(steps[:-1])
+    counts = np.zeros(axis.size, np.int64)
+    origins = np.arange(axis.outputs) * axis.stride - axis.pad
+    for step in range(axis.window):
+        held = origins + step * axis.dilation
+        counts += np.bincount(held[(held >= 0) & (held < axis.size)], minlength=axis.size)
+    return counts
+
+
 def common_cells(axis: Axis) -> int:
     """The least common multiple of the cells of an axis' windows; 0 where so many are cut by an edge that it is vast.
 

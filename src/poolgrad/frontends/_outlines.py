@@ -7,7 +7,7 @@ from typing import Any
 
 from poolgrad.dispatch import ArrayInfo
 from poolgrad.dtypes import REALS
-from poolgrad.outlines import Outline
+from poolgrad.outlines import Origin, Outline
 from poolgrad.plan import Plan
 
 ARRAY_TYPES = (Outline,)
@@ -22,7 +22,8 @@ def execute(plan: Plan, arrays: Mapping[str, Outline], names: Mapping[str, str],
     """The outline of the result, or of the pair (values, index)."""
     if out is not None:
         raise TypeError("out must be None: there is nothing to fill from outlines")
-    values = Outline(plan.result_shape, plan.dtype)
+    origin = Origin(plan, tuple((role, names[role]) for role in arrays))
+    values = Outline(plan.result_shape, plan.dtype, origin)
     if plan.family == "maximum" and plan.numbering != "ordinal":
         return values, Outline(plan.result_shape, plan.index_dtype)
     return values
