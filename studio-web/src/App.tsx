@@ -3,9 +3,10 @@ import { useCallback, useEffect, useMemo, useReducer, useRef, useState } from "r
 import { Bar } from "./Bar";
 import { Canvas, type CanvasHandle } from "./Canvas";
 import type { Host } from "./host";
+import { Inspector } from "./Inspector";
 import { current, EMPTY, reduce, started, wiresOf } from "./model";
-import { Gallery, Inspector, Messages, Palette } from "./Panels";
-import { type Studio, StudioContext } from "./studio";
+import { Gallery, Messages, Palette } from "./Panels";
+import { type Studio, StudioContext, type Theme } from "./studio";
 import type { Block, Document, Kind, Problem, Start, Wire } from "./types";
 import { useResults } from "./useResults";
 
@@ -28,6 +29,7 @@ export function App({ host }: { host: Host }) {
   const [misfits, setMisfits] = useState<{ [port: string]: Problem }>({});
   const [files, setFiles] = useState<string[] | null>(null);
   const [said, setSaid] = useState("");
+  const [theme, setTheme] = useState<Theme>("system");
   const clip = useRef<Clip>({ blocks: [], wires: [] });
   const canvas = useRef<CanvasHandle>(null);
   const page = current(state);
@@ -57,8 +59,8 @@ export function App({ host }: { host: Host }) {
 
   const kinds = useMemo(() => new Map(start?.blocks.map((kind) => [kind.op, kind])), [start]);
   const studio = useMemo<Studio>(
-    () => ({ host, kinds, page, ...results, misfits, dispatch }),
-    [host, kinds, page, results, misfits],
+    () => ({ host, kinds, page, ...results, misfits, theme, dispatch }),
+    [host, kinds, page, results, misfits, theme],
   );
 
   const save = () => host.save(name, state.document).then(() => setSaid(`saved as ${name}`), say);
@@ -72,6 +74,13 @@ export function App({ host }: { host: Host }) {
   const open = () => host.files().then(setFiles, say);
   const exported = (form: string) =>
     host.export(state.document, page.name, form).then(({ text, suffix }) => download(name.replace(/\.pool\.json$/, "") + suffix, text), say);
+
+  const python = useCallback(
+    () => host.export(state.document, page.name, "python").then(({ text }) => text),
+    [host, state.document, page.name],
+  );
+
+  useEffect(() => void (document.documentElement.dataset["theme"] = theme), [theme]);
 
   const keys: { [key: string]: () => unknown } = {
     "ctrl+z": () => dispatch({ type: "undo" }),
@@ -113,6 +122,7 @@ export function App({ host }: { host: Host }) {
           state={state}
           name={name}
           onName={setName}
+          onTheme={setTheme}
           actions={{ run: results.runNow, save, open, layOut, copy, paste, exported, fit: () => canvas.current?.fit() }}
         />
         <Palette onAdd={add} />
@@ -122,7 +132,10 @@ export function App({ host }: { host: Host }) {
           onDraw={(source) => (source ? void host.misfits(state.document, page.name, source).then(setMisfits, () => undefined) : setMisfits({}))}
           onRefuse={(problem) => setSaid(`${problem.code} ${problem.block}.${problem.place}: ${problem.message}`)}
         />
-        <Inspector block={selected.length === 1 ? page.blocks.find((block) => block.id === selected[0]) : undefined} />
+        <Inspector
+          python={python}
+          block={selected.length === 1 ? page.blocks.find((block) => block.id === selected[0]) : undefined}
+        />
         <Messages trouble={results.trouble || said} onShow={(id) => canvas.current?.show(id)} />
         {files ? (
           <Gallery

@@ -1,5 +1,5 @@
 import type { State } from "./model";
-import { useStudio } from "./studio";
+import { type Theme, useStudio } from "./studio";
 import type { Start } from "./types";
 
 interface BarProps {
@@ -7,6 +7,7 @@ interface BarProps {
   state: State;
   name: string;
   onName: (name: string) => void;
+  onTheme: (theme: Theme) => void;
   actions: {
     run: () => void;
     save: () => void;
@@ -19,8 +20,8 @@ interface BarProps {
   };
 }
 
-export function Bar({ start, state, name, onName, actions }: BarProps) {
-  const { dispatch } = useStudio();
+export function Bar({ start, state, name, onName, onTheme, actions }: BarProps) {
+  const { dispatch, theme } = useStudio();
   const { pages } = state.document;
   return (
     <header className="bar">
@@ -55,6 +56,11 @@ export function Bar({ start, state, name, onName, actions }: BarProps) {
           ))}
         </select>
       ) : null}
+      <select aria-label="colours" value={theme} onChange={(event) => onTheme(event.target.value as Theme)}>
+        <option value="system">System colours</option>
+        <option value="light">Light</option>
+        <option value="dark">Dark</option>
+      </select>
       <span className="title">{state.document.title}</span>
     </header>
   );

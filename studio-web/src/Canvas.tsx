@@ -119,7 +119,7 @@ function Drawing({ ref, onSelect, onDraw, onRefuse }: CanvasProps) {
         nodes={nodes}
         edges={edges}
         nodeTypes={KINDS}
-        colorMode="system"
+        colorMode={studio.theme}
         minZoom={0.1}
         deleteKeyCode={["Delete", "Backspace"]}
         onNodesChange={change}

@@ -1,10 +1,7 @@
 import { useEffect, useRef, useState } from "react";
 
-import { Fault } from "./BlockNode";
-import { FieldInput } from "./FieldInput";
 import { problemsOf, useStudio } from "./studio";
-import type { Block, Kind, Start } from "./types";
-import { outlineText, summary } from "./words";
+import type { Kind, Start } from "./types";
 
 /** Every kind of block, by group, found by name or by what it does. */
 export function Palette({ onAdd }: { onAdd: (kind: Kind) => void }) {
@@ -36,81 +33,6 @@ export function Palette({ onAdd }: { onAdd: (kind: Kind) => void }) {
       ))}
       {found.length === 0 ? <p>No block is called that.</p> : null}
     </nav>
-  );
-}
-
-/** All about the selected block; pins can be wired here too, without a mouse. */
-export function Inspector({ block }: { block: Block | undefined }) {
-  const studio = useStudio();
-  const { kinds, page, checked, done, stale, dispatch } = studio;
-  if (!block) return <aside className="inspector"><p className="hint">Select a block to see and change all of it.</p></aside>;
-  const kind = kinds.get(block.op);
-  const faults = problemsOf(studio).filter((problem) => problem.block === block.id);
-  const sources = page.blocks.filter((one) => one.id !== block.id).flatMap((one) => (kinds.get(one.op)?.outputs ?? []).map((name) => `${one.id}.${name}`));
-  return (
-    <aside className="inspector" aria-label={`block ${block.id}`}>
-      <h2>{block.op}</h2>
-      <p>{kind?.summary}</p>
-      <Rename block={block} />
-      {faults.map((problem, number) => (
-        <Fault key={number} problem={problem} />
-      ))}
-      {kind?.pins.map((pin) => {
-        const target = `${block.id}.${pin.name}`;
-        const wire = page.wires?.find(([, end]) => end === target);
-        const rewire = (source: string) =>
-          source ? dispatch({ type: "connect", wire: [source, target] }) : wire && dispatch({ type: "remove", ids: [], wires: [wire] });
-        return (
-          <label key={pin.name} title={pin.text}>
-            <span>{pin.name}</span>
-            <select value={wire?.[0] ?? ""} aria-label={`source of ${pin.name}`} onChange={(event) => rewire(event.target.value)}>
-              <option value="">{pin.typed ? "typed" : "not wired"}</option>
-              {sources.map((source) => (
-                <option key={source}>{source}</option>
-              ))}
-            </select>
-            {pin.typed && !wire ? <FieldInput block={block} field={pin.typed} isBad={false} /> : null}
-          </label>
-        );
-      })}
-      {kind?.fields.map((field) => (
-        <label key={field.name}>
-          <span>{field.name}</span>
-          <FieldInput block={block} field={field} isBad={false} />
-          <small>{field.text}</small>
-        </label>
-      ))}
-      {kind?.outputs.map((name) => {
-        const port = `${block.id}.${name}`;
-        const outline = checked?.ports[port];
-        const output = done?.ports[port];
-        return (
-          <p key={name}>
-            <b>{name}</b> <code>{outline ? outlineText(outline) : ""}</code>
-            <br />
-            <span className={stale ? "stale" : ""}>{output ? summary(output) : ""}</span>
-          </p>
-        );
-      })}
-    </aside>
-  );
-}
-
-function Rename({ block }: { block: Block }) {
-  const { dispatch } = useStudio();
-  const [text, setText] = useState(block.id);
-  useEffect(() => setText(block.id), [block.id]);
-  return (
-    <label>
-      <span>id</span>
-      <input
-        value={text}
-        aria-label="id"
-        onChange={(event) => setText(event.target.value)}
-        onBlur={() => (text === block.id ? undefined : (dispatch({ type: "rename", id: block.id, to: text }), setText(block.id)))}
-        onKeyDown={(event) => event.key === "Enter" && event.currentTarget.blur()}
-      />
-    </label>
   );
 }
 

@@ -1,6 +1,6 @@
 // Where pages are checked, run and kept. The editor knows this interface only.
 
-import type { Checked, Document, Done, Plane, Problem, Start } from "./types";
+import type { Checked, Document, Done, FlowCell, FlowOverview, FlowWindow, Image, Place, Plane, Problem, Start, Volume } from "./types";
 
 export interface Host {
   start(): Promise<Start>;
@@ -13,6 +13,12 @@ export interface Host {
   misfits(document: Document, page: string, source: string): Promise<{ [port: string]: Problem }>;
   layout(document: Document, page: string): Promise<{ [id: string]: [number, number] }>;
   slice(run: number, port: string, place: number[]): Promise<Plane>;
+  /** A plane's numbers in full, as text to copy. */
+  values(run: number, port: string, place: number[], form: "csv" | "numpy"): Promise<string>;
+  flow(run: number, block: string): Promise<FlowOverview>;
+  flowWindow(image: Image, place: Place): Promise<FlowWindow>;
+  flowCell(image: Image, place: Place): Promise<FlowCell>;
+  flowVolume(image: Image, what: "grad" | "dx" | "cover" | "hits" | "winners", count: number | null): Promise<Volume>;
   export(document: Document, page: string, form: string): Promise<{ text: string; suffix: string }>;
 }
 
@@ -48,6 +54,15 @@ export function httpHost(token: string): Host {
     misfits: (document, name, source) => json("misfits", { ...page(document, name), source }),
     layout: (document, name) => json("layout", page(document, name)),
     export: (document, name, form) => json("export", { ...page(document, name), form }),
+    values: async (run, port, place, form) => (await json<{ text: string }>("values", { run, port, place, form })).text,
+    flow: (run, block) => json("flow/overview", { run, block }),
+    flowWindow: (image, place) => json("flow/window", { ...image, place }),
+    flowCell: (image, place) => json("flow/cell", { ...image, place }),
+    async flowVolume(image, what, count) {
+      const response = await answer("flow/volume", { ...image, what, count });
+      const size = (name: string) => Number(response.headers.get(name));
+      return { depth: size("x-depth"), height: size("x-height"), width: size("x-width"), values: new Float32Array(await response.arrayBuffer()) };
+    },
     async slice(run, port, place) {
       const response = await answer("slice", { run, port, place });
       const size = (name: string) => Number(response.headers.get(name));

@@ -6,6 +6,8 @@ import type { Host } from "./host";
 import type { Action } from "./model";
 import type { Block, Checked, Done, Field, Json, Kind, Page, Problem } from "./types";
 
+export type Theme = "system" | "light" | "dark";
+
 export interface Studio {
   host: Host;
   kinds: Map<string, Kind>;
@@ -16,6 +18,7 @@ export interface Studio {
   stale: boolean;
   /** While a wire is drawn: the pins it cannot go to. */
   misfits: { [port: string]: Problem };
+  theme: Theme;
   dispatch: (action: Action) => void;
 }
 

@@ -25,6 +25,8 @@ export interface Kind {
   pins: Pin[];
   fields: Field[];
   outputs: string[];
+  /** What the block does, with all arguments and an example. */
+  reference: string;
 }
 
 export interface Block {
@@ -97,4 +99,47 @@ export interface Plane {
   height: number;
   width: number;
   values: Float32Array;
+}
+
+/** Depth, row, column. */
+export type Place = [number, number, number];
+export type Ranges = [[number, number], [number, number], [number, number]];
+
+export interface Volume {
+  depth: number;
+  height: number;
+  width: number;
+  values: Float32Array;
+}
+
+export interface FlowOverview {
+  family: "spread" | "route";
+  batch: number;
+  channel: number;
+  outputs: Place;
+  size: Place;
+  /** Windows that stand in a table, for each axis: where each starts and stops. */
+  cuts: [number, number][][];
+  words: string;
+}
+
+export interface FlowWindow {
+  inside: Ranges | null;
+  whole: Ranges | null;
+  targets: Place[];
+  lost: boolean;
+  words: string;
+}
+
+export interface FlowCell {
+  sources: Place[];
+  words: string;
+}
+
+/** One image and channel of one block of one run. */
+export interface Image {
+  run: number;
+  block: string;
+  batch: number;
+  channel: number;
 }

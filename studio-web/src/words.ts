@@ -29,6 +29,11 @@ export function shortNumber(value: number | string | undefined): string {
   return String(Number(value.toPrecision(4)));
 }
 
+/** Two digits, for the room of a cell: .083 and not 0.083. */
+export function cellNumber(value: number): string {
+  return String(Number(value.toPrecision(2))).replace(/^(-?)0\./, "$1.");
+}
+
 export function summary(output: Output): string {
   if (output.min === undefined) return "no elements";
   const words = [`min ${shortNumber(output.min)}`, `max ${shortNumber(output.max)}`];

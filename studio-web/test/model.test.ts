@@ -20,9 +20,9 @@ const ONES: Kind = {
   summary: "",
   pins: [{ name: "shape", text: "", typed: field("shape", { initial: [1, 4] }) }],
   fields: [field("dtype", { kind: "choice", choices: ["float32", "int32"], initial: "float32" })],
-  outputs: ["output"],
+  outputs: ["output"], reference: "",
 };
-const SUM: Kind = { op: "Sum", group: "Arrays", summary: "", pins: [{ name: "input", text: "", typed: null }], fields: [], outputs: ["output"] };
+const SUM: Kind = { op: "Sum", group: "Arrays", summary: "", pins: [{ name: "input", text: "", typed: null }], fields: [], outputs: ["output"], reference: "" };
 
 const after = (...actions: Action[]): State => actions.reduce(reduce, started(EMPTY));
 const add = (kind: Kind): Action => ({ type: "add", kind, at: [0, 0] });

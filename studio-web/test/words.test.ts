@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { colour, reach } from "../src/colour";
-import { asText, fromText, outlineText, shortNumber, summary } from "../src/words";
+import { cellNumber, asText, fromText, outlineText, shortNumber, summary } from "../src/words";
 
 test.each([
   [[1, 2, 2, 1], "1,2,2,1"],
@@ -35,4 +35,8 @@ test("the colour scale is fixed at zero", () => {
   expect(colour(NaN, 5)).toEqual([153, 153, 153]);
   expect(colour(0, 0)).toEqual([247, 247, 247]);
   expect(reach(new Float32Array([1, -3, Infinity, NaN]))).toBe(3);
+});
+
+test("numbers in cells are short", () => {
+  expect([0, 0.0833, -0.125, 1.944, 12, 1234].map(cellNumber)).toEqual(["0", ".083", "-.13", "1.9", "12", "1200"]);
 });

@@ -11,6 +11,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
@@ -59,7 +60,10 @@ ROUTES = [
     ("GET", "/api/start"),
     ("GET", "/api/files"),
     ("GET", "/api/examples/tour"),
-    *(("POST", f"/api/{name}") for name in ("open", "save", "check", "run", "slice", "export", "misfits", "layout")),
+    *(
+        ("POST", f"/api/{name}")
+        for name in ("open", "save", "check", "run", "slice", "export", "misfits", "layout", "values", "flow/window")
+    ),
 ]
 
 
@@ -380,3 +384,117 @@ def test_without_a_server(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     monkeypatch.setitem(sys.modules, "starlette.applications", None)
     assert cli.main(["studio"]) == 2
     assert 'pip install "poolgrad[studio]"' in capsys.readouterr().err
+
+
+def asked_flow(client: TestClient, kind: str, **more: Any) -> Any:
+    return client.post(f"/api/flow/{kind}", json={"batch": 0, "channel": 0, **more})
+
+
+def test_flow_of_an_average(client: TestClient) -> None:
+    """4 x 5 x 6 cells, windows of 2 x 3 x 2 side by side: the second row of windows reaches into the padding."""
+    text = examples()["avgpool3d-grad-windows"].read_text("utf-8")
+    run = client.post("/api/run", json={"text": text, "page": None}).json()["run"]
+    seen = {"run": run, "block": "dx"}
+    overview = asked_flow(client, "overview", **seen).json()
+    assert (overview["outputs"], overview["size"], overview["family"]) == ([2, 2, 3], [4, 5, 6], "spread")
+    assert overview["words"] == "sum of grad 78, of dx 78: every gradient is shared out whole"
+    window = asked_flow(client, "window", **seen, place=[0, 1, 2]).json()
+    assert window["inside"] == [[0, 2], [3, 5], [4, 6]]
+    assert window["whole"] == [[0, 2], [3, 6], [4, 6]]
+    assert window["words"] == "6 shared over 8 cells (window clipped to the input): each gets 3/4 = 0.75"
+    cell = asked_flow(client, "cell", **seen, place=[3, 4, 5]).json()
+    assert cell == {"sources": [[1, 1, 2]], "words": "12/8 = 1.5"}
+    grad = asked_flow(client, "volume", **seen, what="grad")
+    assert [grad.headers[f"x-{name}"] for name in ("depth", "height", "width")] == ["2", "2", "3"]
+    assert struct.unpack("<12f", grad.content) == tuple(range(1, 13))
+    filled = asked_flow(client, "volume", **seen, what="dx", count=1).content
+    assert sum(struct.unpack("<120f", filled)) == pytest.approx(1)
+    assert set(struct.unpack("<120f", asked_flow(client, "volume", **seen, what="cover").content)) == {1}
+
+
+def test_flow_with_ties_and_losses(client: TestClient) -> None:
+    text = examples()["maxpool3d-grad"].read_text("utf-8")
+    run = client.post("/api/run", json={"text": text, "page": "ties"}).json()["run"]
+    seen = {"run": run, "block": "dx"}
+    words = asked_flow(client, "overview", **seen).json()["words"]
+    assert words == "sum of grad 18, of dx 6: 3 of 4 gradients lost, 1 sent to several cells that tie"
+    assert asked_flow(client, "window", **seen, place=[0, 0, 0]).json()["targets"] == [[0, 0, 0], [0, 0, 1]]
+    lost = client.post("/api/flow/window", json={**seen, "batch": 0, "channel": 1, "place": [0, 0, 0]}).json()
+    assert lost["lost"] is True
+
+
+def test_flow_of_fractional_cells(client: TestClient) -> None:
+    text = examples()["fractional-avgpool-grad"].read_text("utf-8")
+    run = client.post("/api/run", json={"text": text, "page": None}).json()["run"]
+    cuts = {name: asked_flow(client, "overview", run=run, block=name).json()["cuts"] for name in ("apart", "shared")}
+    assert cuts["apart"] == [[[0, 2], [2, 3], [3, 6]], [[0, 2], [2, 5], [5, 7]]]
+    assert cuts["shared"] == [[[0, 3], [2, 4], [3, 6]], [[0, 3], [2, 6], [5, 7]]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "status"),
+    [
+        ("window", {"place": [0, 0, 3]}, 404),
+        ("window", {"place": [0, 0]}, 400),
+        ("window", {"place": [0, 0, True]}, 400),
+        ("cell", {"place": [0, -1, 0]}, 404),
+        ("cell", {"batch": 1, "place": [0, 0, 0]}, 404),
+        ("cell", {"batch": "0", "place": [0, 0, 0]}, 400),
+        ("volume", {"what": "secrets"}, 404),
+        ("volume", {"what": 3}, 400),
+        ("volume", {"what": "dx", "count": "1"}, 400),
+        ("overview", {"block": "grad"}, 404),
+        ("overview", {"block": "none"}, 404),
+        ("overview", {"run": 10**6}, 404),
+        ("everything", {}, 404),
+    ],
+)
+def test_flow_of_nothing(client: TestClient, kind: str, change: dict[str, Any], status: int) -> None:
+    text = examples()["avgpool3d-grad-windows"].read_text("utf-8")
+    run = client.post("/api/run", json={"text": text, "page": None}).json()["run"]
+    assert asked_flow(client, kind, **{"run": run, "block": "dx", **change}).status_code == status
+
+
+def test_values_to_copy(client: TestClient) -> None:
+    page = (
+        Page()
+        .block("x", "Const", shape=[2, 2], value=["1/3", "nan", "-inf", 1e-8])
+        .block("n", "Const", dtype="int64", value=[[2**53 + 1, -2]])
+        .block("e", "Const", shape=[0, 2], value=0)
+    )
+    run = client.post("/api/run", json={"text": text_of(page), "page": None}).json()["run"]
+
+    def text(port: str, form: str) -> str:
+        answer = client.post("/api/values", json={"run": run, "port": port, "place": [], "form": form})
+        return str(answer.json()["text"])
+
+    assert text("x.output", "csv") == "0.33333334,nan\n-inf,1e-08\n"
+    assert text("n.output", "csv") == "9007199254740993,-2\n"
+    assert text("e.output", "csv") == ""
+    array = eval(text("x.output", "numpy"), {"np": np})
+    np.testing.assert_array_equal(array, np.array([[1 / 3, np.nan], [-np.inf, 1e-8]], np.float32))
+    assert eval(text("n.output", "numpy"), {"np": np}).tolist() == [[2**53 + 1, -2]]
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({"form": "xls"}, 400),
+        ({"place": [0]}, 404),
+        ({"place": "0"}, 400),
+        ({"run": None}, 400),
+        ({"port": "y.z"}, 404),
+    ],
+)
+def test_values_of_nothing(client: TestClient, change: dict[str, Any], status: int) -> None:
+    text = text_of(Page().block("x", "Const", value=[[1]]))
+    run = client.post("/api/run", json={"text": text, "page": None}).json()["run"]
+    asked = {"run": run, "port": "x.output", "place": [], "form": "csv", **change}
+    assert client.post("/api/values", json=asked).status_code == status
+
+
+def test_every_block_has_a_reference(client: TestClient) -> None:
+    texts = {kind["op"]: kind["reference"] for kind in client.get("/api/start").json()["blocks"]}
+    assert set(texts) == set(BLOCKS)
+    assert "orig_input_shape: shape of the forward op's input" in texts["AvgPool3DGrad"]
+    assert "tolerance: " in texts["Compare"]

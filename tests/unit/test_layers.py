@@ -44,7 +44,7 @@ ALLOWED: dict[str, set[str]] = {
     "demo_text": {"demo"},
     "demo_picture": {"demo", "windows"},
     "pages": {"raw_ops", "specs", "calls", "dispatch", "outlines", "arguments", "dtypes", "plan", "errors"},
-    "studio": {"pages", "routes"},
+    "studio": {"pages", "raw_ops", "routes"},
     "cli": {"pages", "demo", "demo_text", "results", "threads", "kernels", "errors"},
     "__main__": {"cli"},
 }

@@ -143,6 +143,35 @@ class Studio:
         shape = {"x-height": str(height), "x-width": str(width)}
         return Response(data, media_type="application/octet-stream", headers=shape)
 
+    async def values(self, request: Request) -> Response:
+        content = await _body(request)
+        form = _word(content, "form")
+        if form not in ("csv", "numpy"):
+            raise RefusedError(400, f"form must be csv or numpy, got {form!r}")
+        number, place = _whole(content, "run"), content.get("place")
+        if not isinstance(place, list) or not all(type(n) is int for n in place):
+            raise RefusedError(400, "a place is a list of whole numbers")
+        return JSONResponse(await self._asked("values", number, _word(content, "port"), place, form))
+
+    async def flow(self, request: Request) -> Response:
+        """Where gradients go: all about a block, one window, one cell, or a volume of numbers."""
+        content = await _body(request)
+        number, block, kind = _whole(content, "run"), _word(content, "block"), request.path_params["kind"]
+        if kind == "overview":
+            return JSONResponse(await self._asked("flow_overview", number, block))
+        image = _whole(content, "batch"), _whole(content, "channel")
+        if kind == "volume":
+            count = None if content.get("count") is None else _whole(content, "count")
+            shape, data = await self._asked("flow_volume", number, block, *image, _word(content, "what"), count)
+            sizes = {"x-depth": str(shape[0]), "x-height": str(shape[1]), "x-width": str(shape[2])}
+            return Response(data, media_type="application/octet-stream", headers=sizes)
+        if kind not in ("window", "cell"):
+            raise RefusedError(404, "there is no such question")
+        place = content.get("place")
+        if not isinstance(place, list) or len(place) != 3 or not all(type(n) is int for n in place):
+            raise RefusedError(400, "a place is depth, row and column")
+        return JSONResponse(await self._asked(f"flow_{kind}", number, block, *image, place))
+
     async def _asked(self, name: str, *arguments: Any) -> Any:
         if any(not isinstance(a, str | int | list | None) for a in arguments):
             raise RefusedError(400, "a page is named by text")
@@ -168,6 +197,13 @@ def _word(content: dict[str, Any], name: str) -> str:
     given = content.get(name)
     if not isinstance(given, str):
         raise RefusedError(400, f"the request must have {name!r} as text")
+    return given
+
+
+def _whole(content: dict[str, Any], name: str) -> int:
+    given = content.get(name)
+    if type(given) is not int:
+        raise RefusedError(400, f"the request must have {name!r} as a whole number")
     return given
 
 
@@ -211,6 +247,8 @@ def application(studio: Studio, access: Access) -> App:
         Route("/api/layout", studio.lay_out, methods=["POST"]),
         Route("/api/run", studio.run, methods=["POST"]),
         Route("/api/slice", studio.slice, methods=["POST"]),
+        Route("/api/values", studio.values, methods=["POST"]),
+        Route("/api/flow/{kind}", studio.flow, methods=["POST"]),
         Route("/api/export", studio.export, methods=["POST"]),
     ]
     return Guard(Starlette(routes=routes, exception_handlers=_answers()), access)

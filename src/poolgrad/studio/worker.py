@@ -6,6 +6,7 @@ The server never holds an array of a page: it asks for summaries, and for one sl
 from __future__ import annotations
 
 import multiprocessing
+import re
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,6 +23,9 @@ from poolgrad.pages.heat import plane, slice_axes
 from poolgrad.pages.layout import laid_out
 from poolgrad.pages.model import Document, port
 from poolgrad.pages.summaries import numbers_of, words_of
+from poolgrad.pages.values import Array
+from poolgrad.routes import Flow
+from poolgrad.studio import flows
 
 SECONDS = 30.0
 _SECONDS_TO_START = 60.0
@@ -36,11 +40,12 @@ class StoppedError(Exception):
 
 @dataclass
 class Desk:
-    """What the child keeps between questions: the last run."""
+    """What the child keeps between questions: the last run, and the flow that was looked at last."""
 
     folder: Path
     number: int = 0
     last: Run | None = None
+    flow: tuple[int, str, Flow] | None = None
 
     def check(self, text: str, page: str | None) -> Json:
         """Shapes and faults of a page."""
@@ -71,20 +76,67 @@ class Desk:
 
     def slice(self, number: int, port: str, place: list[int]) -> tuple[tuple[int, int], bytes]:
         """One plane of a result, its first 256 x 256 cells, as little-endian float32."""
+        part = self._plane(number, port, place)
+        with np.errstate(over="ignore"):
+            return (part.shape[0], part.shape[1]), part.astype("<f4").tobytes()
+
+    def values(self, number: int, port: str, place: list[int], form: str) -> Json:
+        """The same plane in full, as text to copy."""
+        part = self._plane(number, port, place)
+        numbers = part if part.dtype.kind in "iu" else part.astype(np.float64)
+        rows = [[_shortest(value, part.dtype) for value in row] for row in numbers]
+        if form == "csv":
+            return {"text": "".join(",".join(row) + "\n" for row in rows)}
+        lists = ",\n".join(f"    [{', '.join(row)}]" for row in rows)
+        words = re.sub("nan|inf", r"np.\g<0>", lists)
+        return {"text": f"np.array([\n{words},\n], {part.dtype.name!r})\n"}
+
+    def _plane(self, number: int, port: str, place: list[int]) -> Array:
         if self.last is None or number != self.number or port not in self.last.results:
             raise KeyError(f"there is no result {port!r} of run {number}")
         array = self.last.results[port]
         sizes = [size for _, size in slice_axes(array.shape)]
         if len(place) != len(sizes) or any(not 0 <= n < size for n, size in zip(place, sizes, strict=True)):
             raise KeyError(f"there is no slice {place} of {port!r}")
-        part = plane(array, place)[:MOST_CELLS, :MOST_CELLS]
-        with np.errstate(over="ignore"):
-            return (part.shape[0], part.shape[1]), part.astype("<f4").tobytes()
+        return plane(array, place)[:MOST_CELLS, :MOST_CELLS]
+
+    def flow_overview(self, number: int, block: str) -> Json:
+        """Sizes and sums of a block's gradients."""
+        return flows.overview(self._flow(number, block))
+
+    def flow_window(self, number: int, block: str, batch: int, channel: int, place: list[int]) -> Json:
+        """Where one gradient goes."""
+        return flows.window(self._flow(number, block), batch, channel, place)
+
+    def flow_cell(self, number: int, block: str, batch: int, channel: int, place: list[int]) -> Json:
+        """Who feeds one cell."""
+        return flows.cell(self._flow(number, block), batch, channel, place)
+
+    def flow_volume(
+        self, number: int, block: str, batch: int, channel: int, what: str, count: int | None
+    ) -> tuple[tuple[int, ...], bytes]:
+        """Gradients, result, cover or winners of one image and channel, as little-endian float32."""
+        return flows.volume(self._flow(number, block), what, batch, channel, count)
+
+    def _flow(self, number: int, block: str) -> Flow:
+        if self.last is None or number != self.number:
+            raise KeyError(f"there is no run {number}")
+        if self.flow is None or self.flow[:2] != (number, block):
+            self.flow = number, block, flows.flow_of(self.last, block)
+        return self.flow[2]
 
     def export(self, text: str, page: str | None, form: str) -> str:
         """The page as a program."""
         document = loads(text, folder=self.folder)
         return export(Document((document.page(page),), document.title), form)
+
+
+def _shortest(value: Any, dtype: np.dtype) -> str:
+    """The shortest decimal that reads back as the same element."""
+    if dtype.kind in "iu":
+        return str(int(value))
+    narrow = value if dtype.name == "bfloat16" else dtype.type(value)
+    return np.format_float_positional(narrow, trim="-") if 1e-5 < abs(value) < 1e16 or not value else f"{narrow!s}"
 
 
 def _serve(connection: Connection, folder: str) -> None:
