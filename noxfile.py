@@ -69,7 +69,15 @@ def format(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """mypy --strict over the installed package and this file."""
-    session.install(build_wheel(session), "mypy==2.*", "nox", "matplotlib>=3.8", "starlette>=0.40", "uvicorn>=0.30")
+    session.install(
+        build_wheel(session),
+        "mypy==2.*",
+        "nox",
+        "matplotlib>=3.8",
+        "starlette>=0.40",
+        "uvicorn>=0.30",
+        "anywidget>=0.9",
+    )
     with session.chdir(session.create_tmp()):
         session.run("mypy", "--strict", "--package", "poolgrad")
         session.run("mypy", "--strict", str(ROOT / "noxfile.py"))

@@ -1,6 +1,6 @@
 # cmake -DNPM=npm -DFROM=studio-web -DWORK=folder -DTO=folder -P build.cmake
 # Builds the studio's front end. Where that cannot be done it says so, and the package is built all the same.
-file(GLOB_RECURSE SOURCES RELATIVE ${FROM} ${FROM}/src/* ${FROM}/*.json ${FROM}/*.ts ${FROM}/index.html)
+file(GLOB_RECURSE SOURCES RELATIVE ${FROM} ${FROM}/src/* ${FROM}/*.json ${FROM}/*.ts ${FROM}/public/*)
 list(FILTER SOURCES EXCLUDE REGEX "node_modules")
 foreach(SOURCE ${SOURCES})
   get_filename_component(FOLDER ${WORK}/${SOURCE} DIRECTORY)

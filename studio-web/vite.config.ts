@@ -12,6 +12,9 @@ export default defineConfig({
     modulePreload: false,
     license: { fileName: "licenses.md" },
     rollupOptions: {
+      input: "src/main.tsx",
+      // Notebooks import the same file and call what it exports.
+      preserveEntrySignatures: "strict",
       output: {
         entryFileNames: "studio.js",
         assetFileNames: "studio[extname]",

@@ -1,5 +1,9 @@
 """Every pooling op and its gradient, exact and repeatable, with TensorFlow's names and without TensorFlow."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from poolgrad import raw_ops
 from poolgrad.errors import InvalidArgumentError, PoolGradError, UnsupportedError
 from poolgrad.fractional import (
@@ -48,3 +52,18 @@ __all__ = [
     "set_num_threads",
     "set_result_pool",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The studio for notebooks is loaded when it is named: it needs packages that nothing else does."""
+    if name != "Studio":
+        raise AttributeError(f"module 'poolgrad' has no attribute {name!r}")
+    try:
+        from poolgrad.studio.widget import Studio
+    except ModuleNotFoundError as error:
+        if error.name not in ("anywidget", "traitlets"):
+            raise
+        raise ImportError(
+            'poolgrad.Studio needs a notebook widget. To get it: pip install "poolgrad[notebook]"'
+        ) from error
+    return Studio

@@ -20,8 +20,14 @@ interface Clip {
   wires: Wire[];
 }
 
+interface AppProps {
+  host: Host;
+  /** Keys pressed within are the editor's. */
+  keysFrom: Window | HTMLElement;
+}
+
 /** The editor: palette, canvas, inspector, messages. */
-export function App({ host }: { host: Host }) {
+export function App({ host, keysFrom }: AppProps) {
   const [start, setStart] = useState<Start | null>(null);
   const [state, dispatch] = useReducer(reduce, EMPTY, started);
   const [name, setName] = useState("page.pool.json");
@@ -52,7 +58,12 @@ export function App({ host }: { host: Host }) {
   useEffect(() => {
     host.start().then((content) => {
       setStart(content);
-      const first = content.start;
+      const { start: first, document: given } = content;
+      const page = content.page;
+      if (given) {
+        void load(Promise.resolve(given), first ?? "page.pool.json").then(() => page && dispatch({ type: "page", name: page }));
+        return;
+      }
       void (first ? load(host.open(first), first) : load(host.example(FIRST), `${FIRST}.pool.json`));
     }, say);
   }, [host, load, say]);
@@ -80,8 +91,6 @@ export function App({ host }: { host: Host }) {
     [host, state.document, page.name],
   );
 
-  useEffect(() => void (document.documentElement.dataset["theme"] = theme), [theme]);
-
   const keys: { [key: string]: () => unknown } = {
     "ctrl+z": () => dispatch({ type: "undo" }),
     "ctrl+shift+z": () => dispatch({ type: "redo" }),
@@ -91,7 +100,7 @@ export function App({ host }: { host: Host }) {
     "ctrl+s": save,
     "ctrl+o": open,
     "ctrl+enter": results.runNow,
-    "/": () => document.getElementById("search")?.focus(),
+    "/": () => (keysFrom instanceof HTMLElement ? keysFrom : document).querySelector<HTMLElement>("#search")?.focus(),
   };
   const press = (event: KeyboardEvent) => {
     const isTyping = event.target instanceof HTMLElement && event.target.matches(TYPED);
@@ -108,15 +117,15 @@ export function App({ host }: { host: Host }) {
     pressed.current = press;
   });
   useEffect(() => {
-    const listen = (event: KeyboardEvent) => pressed.current(event);
-    window.addEventListener("keydown", listen);
-    return () => window.removeEventListener("keydown", listen);
-  }, []);
+    const listen = (event: Event) => pressed.current(event as KeyboardEvent);
+    keysFrom.addEventListener("keydown", listen);
+    return () => keysFrom.removeEventListener("keydown", listen);
+  }, [keysFrom]);
 
   if (!start) return <main className="waiting">{said || "…"}</main>;
   return (
     <StudioContext.Provider value={studio}>
-      <div className="studio">
+      <div className="studio" data-theme={theme}>
         <Bar
           start={start}
           state={state}

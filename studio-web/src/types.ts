@@ -80,6 +80,9 @@ export interface Start {
   examples: { [name: string]: string };
   readOnly: boolean;
   start: string | null;
+  /** The page to begin with, where it does not stand in a file. */
+  document?: Document;
+  page?: string;
   formats: string[];
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import importlib.util
 import os
 import re
@@ -17,6 +18,7 @@ from typing import Any
 import pytest
 import uvicorn
 
+import poolgrad
 from poolgrad.pages import Document, Page, load, save
 from poolgrad.studio import server
 from poolgrad.studio.security import Access
@@ -443,7 +445,7 @@ def test_values_program_and_reference(tab: Any) -> None:
 
 def test_colours_are_chosen(tab: Any) -> None:
     def background() -> str:
-        return str(tab.evaluate("() => getComputedStyle(document.body).backgroundColor"))
+        return str(tab.evaluate("() => getComputedStyle(document.querySelector('.studio')).backgroundColor"))
 
     light = background()
     tab.get_by_label("colours").select_option("dark")
@@ -452,6 +454,62 @@ def test_colours_are_chosen(tab: Any) -> None:
     tab.get_by_label("colours").select_option("light")
     tab.wait_for_selector(".react-flow.light")
     assert (background(), dark != light) == (light, True)
+
+
+NOTEBOOK = """async () => {
+  const listeners = new Set();
+  const model = {
+    get: () => 600,
+    on: (_, listen) => listeners.add(listen),
+    off: (_, listen) => listeners.delete(listen),
+    send: async (content) => {
+      const [answer, buffers] = await askPython(content);
+      const views = buffers.map((text) => new DataView(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer));
+      for (const listen of listeners) listen(answer, views);
+    },
+  };
+  const { default: widget } = await import("/web/studio.js");
+  window.closeWidget = widget.render({ model, el: document.querySelector("#cell") });
+}"""
+
+
+def test_in_a_notebook(browser: Any, served: Served) -> None:
+    """The same file drawn by a widget, its messages answered by the widget's Python; the page around stays as it is."""
+    pytest.importorskip("anywidget")
+    studio = poolgrad.Studio("avgpool-grad")
+    page = browser.new_page(viewport={"width": 1100, "height": 760})
+    said: list[str] = []
+    page.on("pageerror", lambda error: said.append(str(error)))
+
+    def answered(content: Any) -> Any:
+        sent: list[Any] = []
+        studio.send = lambda made, buffers=(): sent.append([made, [base64.b64encode(b).decode() for b in buffers]])
+        studio._handle_custom_msg(content, [])
+        return sent[0]
+
+    page.expose_function("askPython", answered)
+    site = served.address.partition("#")[0]
+    link = "<link rel=stylesheet href=/web/studio.css>"
+    html = f"{link}<body><button id=own>mine</button><div id=cell></div>"
+    page.route(f"{site}notebook", lambda route: route.fulfill(body=html, content_type="text/html"))
+    page.goto(f"{site}notebook")
+    plain = "() => String(['padding', 'color', 'font'].map(n => getComputedStyle(document.querySelector('#own'))[n]))"
+    before = page.evaluate(plain)
+    page.evaluate(NOTEBOOK)
+    fine(page)
+    assert page.locator(".block").count() == 5
+    page.get_by_label("value of grad", exact=True).first.fill("2")
+    page.keyboard.press("Enter")
+    playwright.expect(block(page, "grad")).to_contain_text("sum 8")
+    fine(page)
+    assert studio.results["dx.output"].sum() == pytest.approx(8)
+    looked_at(page, "dx", "Flow")
+    pointed(page, "grad 0 0 1", "2 shared over 6 cells")
+    page.evaluate("() => window.closeWidget()")
+    assert page.locator(".studio").count() == 0
+    assert page.evaluate(plain) == before
+    assert said == []
+    page.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -44,17 +44,34 @@ ALLOWED: dict[str, set[str]] = {
     "demo_text": {"demo"},
     "demo_picture": {"demo", "windows"},
     "pages": {"raw_ops", "specs", "calls", "dispatch", "outlines", "arguments", "dtypes", "plan", "errors"},
-    "studio": {"pages", "raw_ops", "routes"},
+    "studio": {"pages", "raw_ops", "routes", "errors"},
     "cli": {"pages", "demo", "demo_text", "results", "threads", "kernels", "errors"},
     "__main__": {"cli"},
 }
 
 # What a module may load later, when it is called, or names as text for importlib.
-LATER: dict[str, set[str]] = {"dispatch": {"frontends"}, "cli": {"demo_picture", "studio"}}
+LATER: dict[str, set[str]] = {"dispatch": {"frontends"}, "cli": {"demo_picture", "studio"}, "": {"studio"}}
 
 # Packages that nobody has to have; the modules that may import one are loaded later, and by name.
-OPTIONAL = {"torch", "jax", "cupy", "dask", "triton", "matplotlib", "ml_dtypes", "tensorflow", "starlette", "uvicorn"}
-NEEDING = {"demo_picture": {"matplotlib"}, "studio.server": {"starlette", "uvicorn"}}
+OPTIONAL = {
+    "torch",
+    "jax",
+    "cupy",
+    "dask",
+    "triton",
+    "matplotlib",
+    "ml_dtypes",
+    "tensorflow",
+    "starlette",
+    "uvicorn",
+    "anywidget",
+    "traitlets",
+}
+NEEDING = {
+    "demo_picture": {"matplotlib"},
+    "studio.server": {"starlette", "uvicorn"},
+    "studio.widget": {"anywidget", "traitlets"},
+}
 
 
 def _modules() -> dict[str, Path]:

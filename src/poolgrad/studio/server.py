@@ -17,24 +17,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from poolgrad.pages import PageError, dumps, examples, load, loads
+from poolgrad.pages import PageError
 from poolgrad.pages.export import FORMATS
-from poolgrad.pages.files import SUFFIX
 from poolgrad.studio.palette import palette
 from poolgrad.studio.security import Access, App, Guard, TooLongError
+from poolgrad.studio.shelf import RefusedError, Shelf, example, titles
 from poolgrad.studio.worker import PageRefusedError, StoppedError, Worker
 
 WEB = Path(__file__).parent / "web"
 _KINDS = {".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
-_MOST_FILES = 500
-
-
-class RefusedError(Exception):
-    """A request that cannot be answered: status and words."""
-
-    def __init__(self, status: int, words: str) -> None:
-        super().__init__(words)
-        self.status = status
 
 
 @dataclass
@@ -47,13 +38,10 @@ class Studio:
     start: str | None = None
     web: Path = WEB
 
-    def inside(self, name: str) -> Path:
-        """A page's path from its name, below the folder when all links are followed."""
-        folder = self.folder.resolve()
-        path = folder if "\0" in name else (folder / name).resolve()
-        if not path.is_relative_to(folder) or not path.name.endswith(SUFFIX):
-            raise RefusedError(403, f"a page must be a file *{SUFFIX} below the folder of the studio, got {name!r}")
-        return path
+    @property
+    def shelf(self) -> Shelf:
+        """Where pages are kept."""
+        return Shelf(self.folder, self.read_only)
 
     async def index(self, _: Request) -> Response:
         return self._file("index.html")
@@ -72,7 +60,7 @@ class Studio:
         return JSONResponse(
             {
                 "blocks": palette(),
-                "examples": {name: load(path).title for name, path in examples().items()},
+                "examples": titles(),
                 "readOnly": self.read_only,
                 "start": self.start,
                 "formats": list(FORMATS),
@@ -80,34 +68,18 @@ class Studio:
         )
 
     async def example(self, request: Request) -> Response:
-        path = examples().get(request.path_params["name"])
-        if path is None:
-            raise RefusedError(404, "there is no such example")
-        return Response(dumps(load(path)), media_type="application/json")
+        return Response(example(request.path_params["name"]), media_type="application/json")
 
     async def files(self, _: Request) -> Response:
-        found = sorted(self.folder.rglob(f"*{SUFFIX}"))[:_MOST_FILES]
-        names = [path.relative_to(self.folder).as_posix() for path in found if self._is_inside(path)]
-        return JSONResponse({"files": names})
-
-    def _is_inside(self, path: Path) -> bool:
-        return path.resolve().is_relative_to(self.folder.resolve())
+        return JSONResponse({"files": self.shelf.names()})
 
     async def open(self, request: Request) -> Response:
         content = await _body(request)
-        return Response(dumps(load(self.inside(_word(content, "name")))), media_type="application/json")
+        return Response(self.shelf.read(_word(content, "name")), media_type="application/json")
 
     async def save(self, request: Request) -> Response:
         content = await _body(request)
-        if self.read_only:
-            raise RefusedError(403, "the studio was started with --read-only")
-        path = self.inside(_word(content, "name"))
-        text = dumps(loads(_word(content, "text")))
-        try:
-            path.write_text(text, encoding="utf-8", newline="\n")
-        except OSError as error:
-            raise RefusedError(400, f"cannot write {path.name}: {error.strerror or error}") from None
-        return JSONResponse({"saved": path.name})
+        return JSONResponse({"saved": self.shelf.write(_word(content, "name"), _word(content, "text"))})
 
     async def check(self, request: Request) -> Response:
         content = await _body(request)
