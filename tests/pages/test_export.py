@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from xml.etree import ElementTree
 
 import nbformat
 import numpy as np
@@ -121,7 +122,25 @@ def test_notebook() -> None:
 
 
 def test_names_of_formats() -> None:
-    assert set(FORMATS) == {"python", "tensorflow", "notebook"}
+    assert set(FORMATS) == {"python", "tensorflow", "notebook", "svg"}
+
+
+def test_svg_shows_blocks_shapes_and_faults() -> None:
+    """A page that cannot run is drawn all the same."""
+    text = export(load(examples()["maxpool3d-grad-as-drawn"]), "svg")
+    root = ElementTree.fromstring(text)
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    words = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"MaxPool3DGrad", "orig_output", "ksize 1,2,2,2,1", "output float32[2,2,2,2,2]"} <= set(words)
+    assert "PG201 shape-mismatch" in words
+    assert 'class="wire cut"' in text
+    assert "<script" not in text
+
+
+def test_svg_escapes_what_is_typed() -> None:
+    page = Page().block("x", "Const", value={"file": "<script>&.npy"}).block("y", "Sum", input="x", axis="<b>")
+    root = ElementTree.fromstring(export(page, "svg"))
+    assert not [element for element in root.iter() if element.tag.endswith(("script", "}b"))]
 
 
 def pin(name: str, **given: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""A page as a program: plain poolgrad, the same with TensorFlow, or a notebook; one call a block, in order."""
+"""A page as a program, plain poolgrad or the same with TensorFlow or a notebook, one call a block; or as a drawing."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from poolgrad.pages.checks import Checked, Step, check
+from poolgrad.pages.drawing import picture
 from poolgrad.pages.model import Document, Page
 from poolgrad.pages.problems import PageError
 from poolgrad.pages.values import Value
@@ -20,7 +21,7 @@ _LIBRARIES = {
 _TAKEN = {"np", "tf", "poolgrad", "ml_dtypes", "float", "tuple"}
 _WIDTH = 110
 
-FORMATS = {"python": ".py", "tensorflow": ".py", "notebook": ".ipynb"}
+FORMATS = {"python": ".py", "tensorflow": ".py", "notebook": ".ipynb", "svg": ".svg"}
 """What a page can be exported to, and how such files end."""
 
 
@@ -46,7 +47,10 @@ def export(page: Page | Document, form: str) -> str:
     <BLANKLINE>
     """
     title = page.title if isinstance(page, Document) else ""
-    checked = check(page.page() if isinstance(page, Document) else page)
+    first = page.page() if isinstance(page, Document) else page
+    if form == "svg":
+        return picture(first)
+    checked = check(first)
     if checked.problems:
         raise PageError(checked.problems[0])
     cells = [*_cells(checked, "tensorflow" if form == "tensorflow" else "poolgrad")]
