@@ -1,9 +1,9 @@
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 
 import { colour, reach } from "./colour";
 import { useStudio } from "./studio";
 import type { Output, Plane } from "./types";
-import { shortNumber } from "./words";
+import { numbersOf, shortNumber } from "./words";
 
 const MOST_WIDTH = 236;
 const LARGEST_CELL = 34;
@@ -17,16 +17,20 @@ export function HeatMap({ port, output, run }: { port: string; output: Output; r
   const inside = output.axes.map(([, size], axis) => Math.min(place[axis] ?? 0, size - 1));
   const asked = inside.join(",");
   const isEmpty = output.shape.includes(0);
+  const isFirst = inside.every((n) => n === 0);
+  const first = useMemo(() => output.first && { ...output.first, values: numbersOf(output.first.values) }, [output.first]);
+  const isKnown = isFirst && first !== undefined;
   useEffect(() => {
-    if (isEmpty) return;
+    if (isEmpty || isKnown) return;
     let live = true;
     const numbers = asked === "" ? [] : asked.split(",").map(Number);
     host.slice(run, port, numbers).then((found) => live && setPlane(found), () => undefined);
     return () => {
       live = false;
     };
-  }, [host, run, port, asked, isEmpty]);
+  }, [host, run, port, asked, isEmpty, isKnown]);
   if (isEmpty) return null;
+  const shown = isKnown ? first : plane;
   return (
     <div className="map nodrag">
       {output.axes.map(([name, size], axis) =>
@@ -44,7 +48,7 @@ export function HeatMap({ port, output, run }: { port: string; output: Output; r
           </label>
         ) : null,
       )}
-      {plane ? <Picture plane={plane} label={port} /> : null}
+      {shown ? <Picture plane={shown} label={port} /> : null}
     </div>
   );
 }

@@ -73,6 +73,8 @@ export interface Output extends Outline {
   max?: number | string;
   sum?: number | string;
   nonzero: number;
+  /** The first plane, where it is small. */
+  first?: { height: number; width: number; values: (number | string)[] };
 }
 
 export interface Start {

@@ -29,6 +29,13 @@ export function shortNumber(value: number | string | undefined): string {
   return String(Number(value.toPrecision(4)));
 }
 
+const SPECIAL: { [word: string]: number } = { inf: Infinity, "-inf": -Infinity };
+
+/** Numbers as JSON holds them: what it lacks is text. */
+export function numbersOf(values: (number | string)[]): Float32Array {
+  return Float32Array.from(values, (value) => (typeof value === "number" ? value : (SPECIAL[value] ?? NaN)));
+}
+
 /** Two digits, for the room of a cell: .083 and not 0.083. */
 export function cellNumber(value: number): string {
   return String(Number(value.toPrecision(2))).replace(/^(-?)0\./, "$1.");

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { colour, reach } from "../src/colour";
-import { cellNumber, asText, fromText, outlineText, shortNumber, summary } from "../src/words";
+import { cellNumber, numbersOf, asText, fromText, outlineText, shortNumber, summary } from "../src/words";
 
 test.each([
   [[1, 2, 2, 1], "1,2,2,1"],
@@ -39,4 +39,8 @@ test("the colour scale is fixed at zero", () => {
 
 test("numbers in cells are short", () => {
   expect([0, 0.0833, -0.125, 1.944, 12, 1234].map(cellNumber)).toEqual(["0", ".083", "-.13", "1.9", "12", "1200"]);
+});
+
+test("numbers that JSON lacks are text", () => {
+  expect([...numbersOf([1.5, "inf", "-inf", "nan"])]).toEqual([1.5, Infinity, -Infinity, NaN]);
 });

@@ -325,12 +325,28 @@ def test_many_blocks(tab: Any, served: Served) -> None:
                    strides="1,2,2,1", padding="SAME", at=(680, n * 420))  # fmt: skip
         made.block(f"s{n}", "Sum", input=f"d{n}", at=(1020, n * 420))
     save(Document((made,)), served.folder / "many.pool.json")
+    best = min(_seconds_to_load(tab, 160) for _ in range(3))  # others may be busy on the machine
+    assert best < 3
+    header = block(tab, "y20").locator("header").bounding_box()
+    start = time.monotonic()
+    tab.mouse.move(header["x"] + 5, header["y"] + 2)
+    tab.mouse.down()
+    tab.mouse.move(header["x"] + 65, header["y"] + 32, steps=20)
+    tab.mouse.up()
+    assert time.monotonic() - start < 20 * 0.1
+
+
+def _seconds_to_load(tab: Any, count: int) -> float:
+    """Until every block is there with its numbers and its map."""
+    opened(tab, "avgpool-grad")
+    fine(tab)
     tab.click("text=Open")
+    tab.wait_for_selector(".gallery")
     start = time.monotonic()
     tab.click(".gallery button:text-is('many.pool.json')")
-    tab.wait_for_selector(".react-flow__node[data-id='s39']")
-    says(tab, "160 blocks, all fine")
-    assert time.monotonic() - start < 3 * 2  # a busy machine is no failure
+    playwright.expect(tab.locator(".block .map canvas")).to_have_count(count)
+    says(tab, f"{count} blocks, all fine")
+    return time.monotonic() - start
 
 
 def test_a_large_array_is_run_when_told_and_shown_in_slices(tab: Any, served: Served) -> None:

@@ -498,3 +498,20 @@ def test_every_block_has_a_reference(client: TestClient) -> None:
     assert set(texts) == set(BLOCKS)
     assert "orig_input_shape: shape of the forward op's input" in texts["AvgPool3DGrad"]
     assert "tolerance: " in texts["Compare"]
+
+
+def test_small_planes_come_with_the_run(client: TestClient) -> None:
+    page = Page().block("x", "Const", shape=[1, 2, 2, 2], value=[1, 2, 3, "nan", "inf", 6, 7, 8])
+    page = page.block("large", "Ones", shape=[1, 64, 64, 1]).block("none", "Ones", shape=[0, 3])
+    ports = client.post("/api/run", json={"text": text_of(page), "page": None}).json()["ports"]
+    assert ports["x.output"]["first"] == {"height": 2, "width": 2, "values": [1, 3, "inf", 7]}
+    assert "first" not in ports["large.output"]
+    assert "first" not in ports["none.output"]
+
+
+def test_not_every_plane_comes_with_the_run(client: TestClient) -> None:
+    page = Page()
+    for n in range(40):
+        page.block(f"x{n}", "Ones", shape=[32, 32])
+    ports = client.post("/api/run", json={"text": text_of(page), "page": None}).json()["ports"]
+    assert sum("first" in part for part in ports.values()) == 32
