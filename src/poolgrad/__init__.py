@@ -1,9 +1,5 @@
 """Every pooling op and its gradient, exact and repeatable, with TensorFlow's names and without TensorFlow."""
 
-from __future__ import annotations
-
-from typing import Any
-
 from poolgrad import raw_ops
 from poolgrad.errors import InvalidArgumentError, PoolGradError, UnsupportedError
 from poolgrad.fractional import (
@@ -54,7 +50,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> type:
     """The studio for notebooks is loaded when it is named: it needs packages that nothing else does."""
     if name != "Studio":
         raise AttributeError(f"module 'poolgrad' has no attribute {name!r}")
