@@ -124,16 +124,16 @@ export function Lines({ pairs }: { pairs: [[number, number] | null, [number, num
 }
 
 /** A dot on each cell that wins, a cross on each gradient that is lost. */
-export function Marks({ drawn, volume, mark }: { drawn: Drawn; volume: Volume; mark: "dot" | "cross" }) {
+export const Marks = memo(function Marks({ drawn, volume, mark }: { drawn: Drawn; volume: Volume; mark: "dot" | "cross" }) {
   return drawn.slices.map((slice) => (
     <g key={slice.depth} transform={`matrix(${slice.matrix.join(" ")})`} className={`marks ${mark}`}>
       {Array.from({ length: volume.height * volume.width }, (_, index) => {
         const [row, column] = [Math.floor(index / volume.width), index % volume.width];
-        const value = valueAt(volume, [slice.depth, row, column]);
+        const value = valueAt(volume, [drawn.isFlat ? deepest(volume, row, column) : slice.depth, row, column]);
         const [x, y, s] = [column * drawn.cell, row * drawn.cell, drawn.cell];
         if (mark === "dot") return value > 0 ? <circle key={index} cx={x + s / 2 - 0.5} cy={y + s - 5} r={Math.min(3, s / 5)} /> : null;
         return value === 0 ? <path key={index} d={`M${x + 3} ${y + 3}l${s - 7} ${s - 7}m0 ${7 - s}l${7 - s} ${s - 7}`} /> : null;
       })}
     </g>
   ));
-}
+});

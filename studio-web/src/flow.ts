@@ -18,6 +18,8 @@ export interface Drawn {
   /** Room around each slice, for what reaches into the padding. */
   margin: number;
   slices: Slice[];
+  /** One slice stands for all depths. */
+  isFlat: boolean;
   width: number;
   height: number;
 }
@@ -46,7 +48,7 @@ export function arranged(shape: Place, view: View, depth: number, room: number, 
     const [x, y] = [(k % best.columns) * stepX, Math.floor(k / best.columns) * stepY];
     return { depth: n, matrix: [1, 0, 0, 1, x + margin * cell, top + y + margin * cell + CAPTION] };
   });
-  return { cell, margin, slices, width: stepX * best.columns, height: stepY * Math.ceil(depths.length / best.columns) };
+  return { cell, margin, slices, isFlat: view === "largest", width: stepX * best.columns, height: stepY * Math.ceil(depths.length / best.columns) };
 }
 
 function stacked(depths: number[], height: number, width: number, room: number, top: number, margin: number): Drawn {
@@ -55,12 +57,12 @@ function stacked(depths: number[], height: number, width: number, room: number, 
   const step = height * cell * FLAT + 6;
   const left = (height + margin) * TILT * cell + margin * cell;
   const slices = depths.map((n, k): Slice => ({ depth: n, matrix: [1, 0, -TILT, FLAT, left, top + CAPTION + k * step + margin * cell * FLAT] }));
-  return { cell, margin, slices, width: wide * cell, height: CAPTION + step * depths.length + 2 * margin * cell * FLAT };
+  return { cell, margin, slices, isFlat: false, width: wide * cell, height: CAPTION + step * depths.length + 2 * margin * cell * FLAT };
 }
 
 /** Where the middle of a cell lies on the drawing, in the slice that shows it. */
 export function middle(drawn: Drawn, [depth, row, column]: Place): [number, number] | null {
-  const slice = drawn.slices.find((one) => one.depth === depth) ?? (drawn.slices.length === 1 ? drawn.slices[0] : undefined);
+  const slice = drawn.slices.find((one) => one.depth === depth) ?? (drawn.isFlat ? drawn.slices[0] : undefined);
   if (!slice) return null;
   const [a, b, c, d, e, f] = slice.matrix;
   const [x, y] = [(column + 0.5) * drawn.cell, (row + 0.5) * drawn.cell];

@@ -31,7 +31,8 @@ describe("drawings", () => {
     const [left, right] = [middle(drawn, [0, 1, 2])!, middle(drawn, [1, 1, 2])!];
     expect(right[0] - left[0]).toBe(5 * drawn.cell);
     expect(right[1]).toBe(left[1]);
-    expect(middle(arranged([2, 2, 3], "one slice", 1, 430, 10, 1), [0, 0, 0])).not.toBeNull();
+    expect(middle(arranged([2, 2, 3], "one slice", 1, 430, 10, 1), [0, 0, 0])).toBeNull();
+    expect(middle(arranged([2, 2, 3], "largest", 0, 430, 10, 1), [1, 0, 0])).not.toBeNull();
     expect(middle(drawn, [5, 0, 0])).toBeNull();
   });
 
