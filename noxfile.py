@@ -21,7 +21,16 @@ TESTS = nox.project.dependency_groups(PROJECT, "test")
 BENCH = nox.project.dependency_groups(PROJECT, "bench")
 
 BUILD = ROOT / "build" / "wheel"
-SOURCES = ["CMakeLists.txt", "pyproject.toml", "README.md", "LICENSE", "native", "src", "studio-web/src", "studio-web/public"]
+SOURCES = [
+    "CMakeLists.txt",
+    "pyproject.toml",
+    "README.md",
+    "LICENSE",
+    "native",
+    "src",
+    "studio-web/src",
+    "studio-web/public",
+]
 
 
 def newest(*paths: Path) -> float:
