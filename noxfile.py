@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from subprocess import PIPE, STDOUT, run
 
 import nox
 
 nox.needs_version = ">=2024.10"
-nox.options.sessions = ["lint", "tests", "types", "native", "oracle", "studio"]
+nox.options.sessions = ["lint", "tests", "torch", "types", "native", "oracle", "studio"]
 nox.options.default_venv_backend = "venv"
 nox.options.error_on_external_run = True
 
@@ -18,6 +19,7 @@ FOLDERS = [ROOT / "native", ROOT / "benchmarks"]
 NATIVE = sorted(str(path) for folder in FOLDERS for kind in ("h", "cpp", "inc") for path in folder.rglob(f"*.{kind}"))
 PROJECT = nox.project.load_toml("pyproject.toml")
 TESTS = nox.project.dependency_groups(PROJECT, "test")
+TORCH = nox.project.dependency_groups(PROJECT, "torch")
 BENCH = nox.project.dependency_groups(PROJECT, "bench")
 
 BUILD = ROOT / "build" / "wheel"
@@ -49,6 +51,18 @@ def build_wheel(session: nox.Session) -> str:
         settings = [f"--config-setting=build-dir={BUILD}", "--config-setting=cmake.define.POOLGRAD_TESTS=ON"]
         session.run("python", "-m", "build", "--outdir", str(dist), *settings, str(ROOT), silent=True)
     return str(next(dist.glob("*.whl")))
+
+
+def side_by_side(session: nox.Session, commands: list[list[str]]) -> None:
+    """Run commands that each use one processor for minutes, all at once; show what they printed, fail if one did."""
+    with ThreadPoolExecutor() as pool:
+        ends = pool.map(lambda command: run(command, stdout=PIPE, stderr=STDOUT, text=True, check=False), commands)
+    failed = 0
+    for command, end in zip(commands, ends, strict=True):
+        session.log(f"{' '.join(command)}\n{end.stdout}")
+        failed += end.returncode != 0
+    if failed:
+        session.error(f"{failed} of these commands failed")
 
 
 @nox.session
@@ -88,7 +102,7 @@ def types(session: nox.Session) -> None:
         "anywidget>=0.9",
     )
     with session.chdir(session.create_tmp()):
-        session.run("mypy", "--strict", "--package", "poolgrad")
+        session.run("mypy", "--strict", "--config-file", str(ROOT / "pyproject.toml"), "--package", "poolgrad")
         session.run("mypy", "--strict", str(ROOT / "noxfile.py"))
 
 
@@ -100,6 +114,13 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
+def torch(session: nox.Session) -> None:
+    """Tests of poolgrad.torch with the PyTorch it is made for, and of the GPU's kernels in Triton's interpreter."""
+    session.install(build_wheel(session), *TESTS, *TORCH)
+    session.run("pytest", *(session.posargs or ["-n", "auto", "tests/frontends", "tests/gpu"]))
+
+
+@nox.session
 def native(session: nox.Session) -> None:
     """C++ tests: of the wheel's kernels, under the address and undefined sanitizers, of threads under theirs."""
     session.install("cmake", "ninja")
@@ -108,15 +129,10 @@ def native(session: nox.Session) -> None:
     for name, (sanitizers, _) in variants.items():
         options = ["-DPOOLGRAD_PYTHON=OFF", "-DPOOLGRAD_TESTS=ON", f"-DPOOLGRAD_SANITIZE={sanitizers}"]
         session.run("cmake", "-S", str(ROOT), "-B", folders[name], "-G", "Ninja", *options, silent=True)
-    # Each has one file that takes minutes on one core: they are built side by side.
-    builds = [subprocess.Popen([f"{session.bin}/cmake", "--build", folder]) for folder in folders.values()]
-    outcomes = [build.wait() for build in builds]
-    if any(outcomes):
-        session.error("the native tests do not build")
+    side_by_side(session, [[f"{session.bin}/cmake", "--build", folder] for folder in folders.values()])
     build_wheel(session)
-    session.run(str(BUILD / "native_tests"), external=True)
-    for name, (_, arguments) in variants.items():
-        session.run(f"{folders[name]}/native_tests", *arguments, external=True)
+    sanitized = [[f"{folders[name]}/native_tests", *arguments] for name, (_, arguments) in variants.items()]
+    side_by_side(session, [*sanitized, [str(BUILD / "native_tests")]])
 
 
 @nox.session

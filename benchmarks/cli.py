@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import cost, picture, results, table, workloads
+from benchmarks import cost, gpu, picture, results, table, tensors, workloads
 from benchmarks.peers import PEERS
 from benchmarks.results import Result, Run
 from benchmarks.runs import describe_machine, execute, progress
@@ -49,6 +49,7 @@ def _how(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--threads", type=numbers, default=sorted({1, cores}), metavar="1,2")
     group.add_argument("--repeats", type=int, default=Patience.repeats, help="least number of timed calls")
     group.add_argument("--seconds", type=float, default=Patience.seconds, help="time for each contestant of a row")
+    group.add_argument("--tensors", action="store_true", help="give poolgrad PyTorch's tensors in place of arrays")
     group.add_argument("--json", type=Path, metavar="FILE", help="write everything there")
     group.add_argument("--picture", type=Path, metavar="FILE", help="draw the rows there (needs matplotlib)")
 
@@ -60,9 +61,10 @@ def parser() -> argparse.ArgumentParser:
     _how(made)
     made.add_argument("--peers", type=peer_names, default=list(PEERS), metavar="NAMES", help=f"{','.join(PEERS)}|none")
     made.add_argument("--below", type=numbers, default=[50], metavar="PERCENT", help="list rows below these shares")
-    commands = made.add_subparsers(dest="command", metavar="cost|picture")
+    commands = made.add_subparsers(dest="command", metavar="cost|gpu|picture")
     growth = commands.add_parser("cost", help="how time for an element grows with size, window and threads")
     cost.add_options(growth)
+    gpu.add_options(commands.add_parser("gpu", help="pooling on a GPU beside PyTorch's"))
     drawn = commands.add_parser("picture", help="draw kept results")
     drawn.add_argument("results", type=Path)
     drawn.add_argument("target", type=Path)
@@ -78,7 +80,7 @@ def _rows(options: argparse.Namespace) -> list[str]:
     chosen = workloads.select(
         workloads.all_rows(), options.filter, options.dtype, options.layout, options.direction, kinds
     )
-    return [row.name for row in chosen]
+    return [row.name for row in chosen if not options.tensors or tensors.has(row)]
 
 
 def _present(names: Sequence[str]) -> list[str]:
@@ -97,7 +99,8 @@ def measure(options: argparse.Namespace) -> int:
         return 0 if rows else 2
     peers = _present(options.peers)
     run = Run(describe_machine())
-    tasks = [Task(rows, threads, peers, options.repeats, options.seconds) for threads in options.threads]
+    settings = (peers, options.repeats, options.seconds, options.tensors)
+    tasks = [Task(rows, threads, *settings) for threads in options.threads]
     print(table.header(peers), flush=True)
 
     def show(row: Result) -> None:
@@ -131,6 +134,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     if options.command == "cost":
         return cost.main(options)
+    if options.command == "gpu":
+        return gpu.main(options)
     if options.command == "picture":
         return draw(options)
     return measure(options)

@@ -37,6 +37,8 @@ def _bars(row: Result) -> list[tuple[str, float]]:
 
 def _label(row: Result) -> str:
     what = f"{row.direction} ({row.kind})" if row.kind else row.direction
+    if not row.threads:  # on a GPU
+        return f"{row.workload}, {row.pooling}\n{row.dtype} {row.data_format}"
     return f"{row.workload}\n{row.dtype} {row.data_format}, {what}, {row.results}, {row.threads}t"
 
 

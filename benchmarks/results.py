@@ -63,7 +63,8 @@ class Result:
         """Which mean the row counts in."""
         if self.tiny:
             return "tiny calls"
-        direction = {"forward": "forwards", "gradient": "gradients", "second": "second order"}[self.direction]
+        names = {"forward": "forwards", "gradient": "gradients", "second": "second order", "training": "both ways"}
+        direction = names[self.direction]
         return f"{direction}, {self.results}"
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from benchmarks import check, ours
+from benchmarks import check, ours, tensors
 from benchmarks.bandwidth import COPIES, Probe, ProbeError, survey
 from benchmarks.peers import PEERS
 from benchmarks.problems import Array, Arrays, Problem, make_arrays
@@ -33,6 +33,7 @@ class Task:
     peers: list[str] = field(default_factory=list)
     repeats: int = Patience.repeats
     seconds: float = Patience.seconds
+    tensors: bool = False
 
     @property
     def patience(self) -> Patience:
@@ -109,7 +110,7 @@ def measure_row(problem: Problem, task: Task, peers: list[Peer], probe: Probe | 
     result = _empty(problem, task.threads)
     check.check_against_reference(problem)
     arrays = make_arrays(problem)
-    runner = ours.prepare(problem, arrays)
+    runner = (tensors if task.tensors else ours).prepare(problem, arrays)
     expected = check.sample(runner.to_numpy(runner.call()))
     contestants: dict[str, Callable[[], Any]] = {OURS: runner.call}
     for peer in peers:
@@ -135,6 +136,8 @@ def _write(kind: str, value: Any) -> None:
 
 def _start_peers(task: Task) -> list[Peer]:
     peers = [PEERS[name] for name in task.peers if not missing(PEERS[name])]
+    if task.tensors:
+        PEERS["torch"].start(task.threads)
     _write("versions", {peer.name: peer.start(task.threads) for peer in peers})
     return peers
 

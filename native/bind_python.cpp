@@ -44,9 +44,19 @@ nb::object empty(const Shape& shape, nb::handle dtype, nb::handle near) {
                               PyArray_DATA(reinterpret_cast<PyArrayObject*>(near.ptr())));
 }
 
+// Bytes that will be computed from memory at `near`, an address.
+nb::object empty_bytes(std::int64_t count, std::uintptr_t near) {
+  const npy_intp size = npy_intp(count);
+  PyArray_Descr* dtype = PyArray_DescrFromType(NPY_UINT8);
+  const nb::object held = nb::steal(reinterpret_cast<PyObject*>(dtype));
+  return poolgrad::new_result(dtype, 1, &size, reinterpret_cast<const void*>(near));
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
+  // A library that holds our functions as its operators keeps this module until the process has ended.
+  nb::set_leak_warnings(false);
   poolgrad::import_numpy();
   poolgrad::make_function_type();
   poolgrad::bind_problem(m);
@@ -54,6 +64,7 @@ NB_MODULE(_core, m) {
   m.def("isas", &isas);
   m.def("spoil_scratch", &poolgrad::spoil_scratch, nb::arg("on"));
   m.def("empty", &empty, nb::arg("shape"), nb::arg("dtype"), nb::arg("near"));
+  m.def("empty_bytes", &empty_bytes, nb::arg("count"), nb::arg("near"));
   m.def("has_result_pool", &poolgrad::has_result_pool);
   m.def("set_result_pool", &poolgrad::set_result_pool, nb::arg("bytes"));
   m.def("idle_result_bytes", &poolgrad::idle_result_bytes);

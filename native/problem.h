@@ -44,6 +44,10 @@ struct Axis {
   std::int64_t dilation = 1;
   const std::int64_t* starts = nullptr;
   const std::int64_t* stops = nullptr;
+  // What an average divides by along the axis: the cells of a window; or those of them that lie on the axis, before it
+  // or in the first `counted` places behind it; or a number.
+  std::int64_t counted = -1;
+  std::int64_t divisor = 0;
 };
 
 // index = outer*outer_step + cell*cell_step + inner*inner_step; `limit` bounds a given cell where it is not negative.

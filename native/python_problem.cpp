@@ -32,12 +32,14 @@ void* memory_of(nb::handle object, const char* name, std::int64_t bytes, int fla
 
 void set_axis(BoundProblem& bound, int a, const std::vector<std::int64_t>& numbers,
               const std::vector<std::int64_t>& starts, const std::vector<std::int64_t>& stops) {
-  if (a < 0 || a > 2 || numbers.size() != 6 || starts.size() != stops.size()) {
-    throw std::invalid_argument("an axis takes six numbers and tables of equal length");
+  if (a < 0 || a > 2 || numbers.size() != 8 || starts.size() != stops.size()) {
+    throw std::invalid_argument("an axis takes eight numbers and tables of equal length");
   }
   Axis& axis = bound.problem.axis[a];
-  axis = {numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5], nullptr, nullptr};
-  if (axis.size < 0 || axis.outputs < 0 || axis.window < 1 || axis.stride < 1 || axis.dilation < 1) {
+  axis = {numbers[0], numbers[1], numbers[2], numbers[3], numbers[4],
+          numbers[5], nullptr,    nullptr,    numbers[6], numbers[7]};
+  if (axis.size < 0 || axis.outputs < 0 || axis.window < 1 || axis.stride < 1 || axis.dilation < 1 ||
+      axis.divisor < 0 || (axis.counted >= 0 && !starts.empty())) {
     throw std::invalid_argument("an axis has numbers out of range");
   }
   if (starts.empty()) {
@@ -61,27 +63,22 @@ void set_axis(BoundProblem& bound, int a, const std::vector<std::int64_t>& numbe
 
 using Outcomes = nb::typed<nb::tuple, int, std::int64_t>;
 
-Outcomes run_problem(const BoundProblem& bound, nb::handle input, nb::handle reference, nb::handle index,
-                     nb::handle data, nb::handle out, nb::handle out_index, int threads, const std::string& isa_name) {
-  const Problem& p = bound.problem;
-  const Isa* isa = choose_isa(isa_name.c_str());
+const Isa& isa_called(const std::string& name) {
+  const Isa* isa = choose_isa(name.c_str());
   if (isa == nullptr) {
-    throw std::invalid_argument("no such instruction set: " + isa_name);
+    throw std::invalid_argument("no such instruction set: " + name);
   }
-  const ArrayBytes bytes = bytes_of(p);
-  const Buffers buffers = {memory_of(input, "input", bytes.input, NPY_ARRAY_CARRAY_RO),
-                           memory_of(reference, "reference", bytes.reference, NPY_ARRAY_CARRAY_RO),
-                           memory_of(index, "index", bytes.index, NPY_ARRAY_CARRAY_RO),
-                           memory_of(data, "data", bytes.data, NPY_ARRAY_CARRAY_RO),
-                           memory_of(out, "out", bytes.out, NPY_ARRAY_CARRAY),
-                           memory_of(out_index, "out_index", bytes.index, NPY_ARRAY_CARRAY)};
+  return *isa;
+}
+
+Outcomes run_on(const Problem& p, const Isa& isa, const Buffers& buffers, int threads) {
   if (buffers.out == nullptr || !has_buffers(p, buffers)) {
     throw std::invalid_argument("an array that the family needs is missing");
   }
   Status status;
   {
     nb::gil_scoped_release unlock;
-    status = run(p, buffers, *isa, threads, is_interrupted);
+    status = run(p, buffers, isa, threads, is_interrupted);
   }
   if (status.outcome == Outcome::interrupted) {
     throw nb::python_error();
@@ -91,6 +88,30 @@ Outcomes run_problem(const BoundProblem& bound, nb::handle input, nb::handle ref
     throw nb::python_error();
   }
   return Outcomes(nb::make_tuple(int(status.outcome), status.position));
+}
+
+Outcomes run_problem(const BoundProblem& bound, nb::handle input, nb::handle reference, nb::handle index,
+                     nb::handle data, nb::handle out, nb::handle out_index, int threads, const std::string& isa_name) {
+  const Problem& p = bound.problem;
+  const ArrayBytes bytes = bytes_of(p);
+  return run_on(
+      p, isa_called(isa_name),
+      {memory_of(input, "input", bytes.input, NPY_ARRAY_CARRAY_RO),
+       memory_of(reference, "reference", bytes.reference, NPY_ARRAY_CARRAY_RO),
+       memory_of(index, "index", bytes.index, NPY_ARRAY_CARRAY_RO),
+       memory_of(data, "data", bytes.data, NPY_ARRAY_CARRAY_RO), memory_of(out, "out", bytes.out, NPY_ARRAY_CARRAY),
+       memory_of(out_index, "out_index", bytes.index, NPY_ARRAY_CARRAY)},
+      threads);
+}
+
+// The same on memory by address, of which 0 is none: for arrays that are not NumPy's. Only the caller can know that
+// each has as many elements as the problem says.
+Outcomes run_at(const BoundProblem& bound, std::uintptr_t input, std::uintptr_t reference, std::uintptr_t index,
+                std::uintptr_t data, std::uintptr_t out, std::uintptr_t out_index, int threads,
+                const std::string& isa_name) {
+  const auto at = [](std::uintptr_t address) { return reinterpret_cast<void*>(address); };
+  return run_on(bound.problem, isa_called(isa_name),
+                {at(input), at(reference), at(index), at(data), at(out), at(out_index)}, threads);
 }
 
 template <class Enum>
@@ -151,7 +172,9 @@ void bind_problem(nb::module_& m) {
           nb::arg("last_axis_slowest"), nb::arg("infinite_floor"), nb::arg("verify"))
       .def("set_axis", &set_axis, nb::arg("axis"), nb::arg("numbers"), nb::arg("starts"), nb::arg("stops"))
       .def("run", &run_problem, nb::arg("input").none(), nb::arg("reference").none(), nb::arg("index").none(),
-           nb::arg("data").none(), nb::arg("out"), nb::arg("out_index").none(), nb::arg("threads"), nb::arg("isa"));
+           nb::arg("data").none(), nb::arg("out"), nb::arg("out_index").none(), nb::arg("threads"), nb::arg("isa"))
+      .def("run_at", &run_at, nb::arg("input"), nb::arg("reference"), nb::arg("index"), nb::arg("data"), nb::arg("out"),
+           nb::arg("out_index"), nb::arg("threads"), nb::arg("isa"));
   m.def("dtypes", [] { return dtype_names; });
 }
 

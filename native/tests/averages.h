@@ -7,6 +7,17 @@
 
 namespace tests {
 
+// What the average of an output, an element by its flat position, divides by.
+inline std::int64_t divisor_at(const Problem& p, std::int64_t element) {
+  std::int64_t cell = p.inner > 0 ? element / p.inner : 0, divisor = 1;
+  for (int a = 2; a >= 0; --a) {
+    const std::int64_t output = cell % p.axis[a].outputs;
+    cell /= p.axis[a].outputs;
+    divisor *= divisor_along(p.axis[a], output, members_along(p.axis[a], output).size());
+  }
+  return divisor;
+}
+
 inline void answer_mean(const Problem& p, const Arrays<double>& arrays, Answer<double>& answer) {
   answer.exact.resize(std::size_t(p.output_count()));
   answer.slack.resize(answer.exact.size());
@@ -17,7 +28,7 @@ inline void answer_mean(const Problem& p, const Arrays<double>& arrays, Answer<d
       sum += x;
       sizes += std::fabs(x);
     }
-    const long double count = (long double)(positions.size());
+    const long double count = (long double)(divisor_at(p, k));
     answer.exact[std::size_t(k)] = sum / count;
     answer.slack[std::size_t(k)] = slack_of(p.dtype, sum / count, positions.size(), sizes / count);
   });
@@ -31,7 +42,7 @@ inline void answer_mean(const Problem& p, const Arrays<std::int64_t>& arrays, An
     for (const std::int64_t x : at(arrays.input, positions, taken)) {
       sum = added(p.dtype, sum, x);
     }
-    answer.out[std::size_t(k)] = sum / std::int64_t(positions.size());
+    answer.out[std::size_t(k)] = sum / divisor_at(p, k);
   });
 }
 
@@ -41,7 +52,7 @@ inline void answer_spread(const Problem& p, const Arrays<double>& arrays, Answer
   std::vector<std::size_t> terms(cells);
   answer.exact.resize(cells);
   for_elements(p, [&](std::int64_t k, const std::vector<Member>&, const std::vector<std::int64_t>& positions) {
-    const long double share = (long double)(arrays.data[std::size_t(k)]) / (long double)(positions.size());
+    const long double share = (long double)(arrays.data[std::size_t(k)]) / (long double)(divisor_at(p, k));
     for (const std::int64_t position : positions) {
       answer.exact[std::size_t(position)] += share;
       sizes[std::size_t(position)] += std::fabs(share);
@@ -56,7 +67,7 @@ inline void answer_spread(const Problem& p, const Arrays<double>& arrays, Answer
 inline void answer_spread(const Problem& p, const Arrays<std::int64_t>& arrays, Answer<std::int64_t>& answer) {
   std::vector<double> shares(std::size_t(p.input_count()));
   for_elements(p, [&](std::int64_t k, const std::vector<Member>&, const std::vector<std::int64_t>& positions) {
-    const double share = double(arrays.data[std::size_t(k)]) / double(positions.size());
+    const double share = double(arrays.data[std::size_t(k)]) / double(divisor_at(p, k));
     for (const std::int64_t position : positions) {
       shares[std::size_t(position)] += share;
     }

@@ -17,8 +17,12 @@ using poolgrad::Problem;
 
 // A number that the cells of each window divide: tables have windows of at most four.
 inline std::int64_t common_cells(const Axis& axis) {
+  if (axis.divisor > 0) {
+    return axis.divisor;
+  }
   std::int64_t common = 1;
-  for (std::int64_t k = 1; k <= (axis.starts != nullptr ? 4 : std::min(axis.window, axis.size)); ++k) {
+  const std::int64_t most = axis.counted < 0 ? std::min(axis.window, axis.size) : axis.window;
+  for (std::int64_t k = 1; k <= (axis.starts != nullptr ? 4 : most); ++k) {
     common = std::lcm(common, k);
   }
   return common;
@@ -55,6 +59,16 @@ inline Axis axis(std::int64_t size, std::int64_t window, std::int64_t stride, st
                  std::int64_t after = 0, std::int64_t dilation = 1) {
   const std::int64_t room = size + pad + after - (window - 1) * dilation - 1;
   return {size, room < 0 ? 0 : room / stride + 1, window, stride, pad, dilation, nullptr, nullptr};
+}
+
+// The same, of which averages count the padding, `after` cells of it behind the axis; or which they divide by a number.
+inline Axis counted(Axis made, std::int64_t after) {
+  made.counted = after;
+  return made;
+}
+inline Axis divided(Axis made, std::int64_t divisor) {
+  made.divisor = divisor;
+  return made;
 }
 
 // An axis whose windows stand in a table: steps of 1, 2, 2, 1, 2, ... cells, each window `extra` cells longer than its
@@ -99,6 +113,8 @@ inline std::vector<Geometry> small_geometries() {
       {"whole vectors, five by five", 1, {axis(8, 5, 1, 2, 2), axis(11, 5, 1, 2, 2)}, 64},
       {"whole vectors, large windows", 1, {axis(9, 7, 1, 3, 3), axis(47, 9, 2, 4, 4)}, 32},
       {"whole vectors, overlapping volume", 1, {axis(4, 3, 1, 1, 1), axis(9, 3, 1, 1, 1), axis(8, 3, 1, 1, 1)}, 160},
+      {"whole vectors, three by three", 2, {axis(7, 3, 1, 1, 1), axis(9, 3, 1, 1, 1)}, 48},
+      {"whole vectors, shared planes", 1, {axis(7, 3, 2, 0, 1), axis(8, 3, 2, 1, 1), axis(9, 3, 2, 2, 0)}, 32},
       {"whole vectors, table", 1, {tabled_axis(5, 0), tabled_axis(9, 1)}, 64},
       {"whole vectors, planes in no window", 1, {axis(4, 1, 2), axis(5, 2, 1), axis(6, 3, 1, 1, 1)}, 64},
       {"few whole vectors", 2, {axis(5, 2, 3, 0, 1), axis(4, 2, 2)}, 16},
@@ -112,7 +128,34 @@ inline std::vector<Geometry> small_geometries() {
       {"rows of windows", 2, {axis(8, 3, 2, 1, 1), axis(67, 3, 2, 1, 1)}, 1},
       {"rows of windows, tiled volume", 2, {axis(4, 2, 2), axis(5, 2, 2, 1, 0), axis(64, 2, 2)}, 1},
       {"rows of windows, volume", 1, {axis(5, 3, 2, 1, 1), axis(9, 3, 2, 0, 1), axis(48, 3, 2, 0, 1)}, 1},
+      {"rows of windows, one cell apart", 2, {axis(8, 3, 1, 1, 1), axis(37, 3, 1, 1, 1)}, 1},
+      {"rows of windows, volume of nine", 1, {axis(4, 1, 1), axis(5, 3, 1, 0, 1), axis(40, 3, 1, 2, 2)}, 1},
+      {"rows of windows, other windows", 1, {axis(5, 2, 1, 1, 0), axis(9, 2, 3, 1, 0), axis(51, 4, 2, 1, 2)}, 1},
+      {"rows of windows, dilated", 1, {axis(7, 2, 2, 1, 0, 2), axis(11, 2, 1, 1, 1, 3), axis(64, 3, 2, 1, 0)}, 1},
+      {"pairs", 3, {axis(5, 2, 2), axis(67, 2, 2)}, 1},
+      {"pairs, volume", 2, {axis(5, 2, 2), axis(6, 2, 2), axis(64, 2, 2)}, 1},
+      {"whole slices", 37, {axis(7, 7, 1), axis(5, 5, 5)}, 1},
+      {"tiles of three", 5, {axis(4, 2, 2), axis(6, 3, 3), axis(10, 3, 3)}, 1},
       {"far apart", 1, {axis(9, 2, 4), axis(40, 3, 11, 1, 1)}, 5},
+      {"padding counts", 2, {counted(axis(7, 3, 2, 1, 1), 1), counted(axis(9, 3, 1, 1, 1), 1)}, 3},
+      {"padding counts, windows beyond it", 1, {counted(axis(6, 3, 2, 1, 2), 1), counted(axis(70, 4, 3, 2, 3), 2)}, 1},
+      {"padding counts, volume",
+       2,
+       {counted(axis(5, 3, 2, 1, 1), 1), axis(5, 2, 1), counted(axis(7, 3, 1, 1, 1), 1)},
+       1},
+      {"padding counts, windows of the same cells",
+       2,
+       {counted(axis(1, 4, 2, 2, 3), 2), counted(axis(1, 4, 2, 2, 3), 2), axis(19, 3, 1, 1, 1)},
+       1},
+      {"whole vectors, padding counts, windows of the same cells",
+       1,
+       {counted(axis(1, 4, 2, 2, 3), 2), counted(axis(1, 4, 2, 2, 3), 2), counted(axis(2, 5, 1, 2, 4), 2)},
+       64},
+      {"a divisor", 2, {divided(axis(7, 3, 2, 1, 1), 1), divided(axis(9, 3, 1, 1, 1), 5)}, 1},
+      {"a divisor, table", 1, {divided(tabled_axis(5, 0), 1), divided(tabled_axis(7, 1), 7)}, 3},
+      {"whole vectors, padding counts", 1, {counted(axis(7, 3, 2, 1, 2), 1), counted(axis(9, 3, 1, 1, 1), 1)}, 64},
+      {"whole vectors, tiled, padding counts", 1, {counted(axis(6, 2, 2, 1, 1), 1), axis(8, 2, 2)}, 64},
+      {"whole vectors, a divisor", 1, {divided(axis(6, 2, 2), 1), divided(axis(8, 2, 2), 3)}, 64},
       {"one cell", 1, {axis(1, 1, 1)}, 1},
       {"no outer", 0, {axis(5, 3, 1)}, 3},
       {"no inner", 2, {axis(5, 3, 1), axis(5, 3, 1)}, 0},
@@ -134,6 +177,7 @@ inline std::vector<Geometry> large_geometries() {
       {"long line", 1, {axis(40009, 17, 2, 8, 8)}, 1},
       {"cut inner", 1, {axis(5, 3, 1, 1, 1), axis(29, 3, 1)}, 300},
       {"cut volume", 2, {axis(7, 2, 1, 1, 0), axis(13, 3, 1, 2, 2, 2), axis(101, 3, 2, 1, 1)}, 1},
+      {"cut bands", 1, {axis(3, 3, 1, 1, 1), axis(71, 3, 2, 1, 1), axis(1501, 3, 2, 1, 1)}, 1},
       {"cut table", 1, {tabled_axis(37, 1), tabled_axis(211, 1)}, 37},
       {"windows apart", 5, {axis(101, 3, 3), axis(541, 2, 2)}, 1},
   };

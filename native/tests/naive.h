@@ -42,6 +42,22 @@ inline std::vector<Member> members_along(const Axis& axis, std::int64_t output) 
   return members;
 }
 
+// What an average divides by along an axis.
+inline std::int64_t divisor_along(const Axis& axis, std::int64_t output, std::size_t cells) {
+  if (axis.divisor > 0) {
+    return axis.divisor;
+  }
+  if (axis.counted < 0) {
+    return std::int64_t(cells);
+  }
+  std::int64_t count = 0;
+  for (std::int64_t i = 0; i < axis.window; ++i) {
+    const std::int64_t cell = output * axis.stride - axis.pad + i * axis.dilation;
+    count += cell < axis.size + axis.counted;
+  }
+  return count;
+}
+
 // All windows of a problem.
 class Windows {
  public:

@@ -73,6 +73,8 @@ def integers(
     (1, 2, 2, 1)
     """
     floor = -most - 1 if least is None else least
+    if arrays and hasattr(value, "__array__") and not isinstance(value, np.ndarray | np.generic):
+        value = np.asarray(value)  # another library's vector
     if (
         isinstance(value, list | tuple)
         and len(value) == length

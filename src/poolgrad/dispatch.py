@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
@@ -13,7 +13,12 @@ from poolgrad.errors import InvalidArgumentError, UnsupportedError
 from poolgrad.plan import Plan, Shape
 
 # Top-level module of an array's class -> frontend.
-_FRONTENDS = {"numpy": "poolgrad.frontends._numpy", "poolgrad": "poolgrad.frontends._outlines"}
+_FRONTENDS = {
+    "numpy": "poolgrad.frontends._numpy",
+    "torch": "poolgrad.frontends._torch",
+    "cupy": "poolgrad.frontends._cupy",
+    "poolgrad": "poolgrad.frontends._outlines",
+}
 _LIBRARIES = ", ".join(name for name in _FRONTENDS if name != "poolgrad")
 
 
@@ -32,6 +37,7 @@ class Frontend(Protocol):
 
     def inspect(self, name: str, array: Any) -> ArrayInfo: ...
     def execute(self, plan: Plan, arrays: Mapping[str, Any], names: Mapping[str, str], out: Any) -> Any: ...
+    def vector(self, numbers: Sequence[int], like: Any) -> Any: ...
 
 
 @functools.cache
@@ -106,5 +112,21 @@ def execute(plan: Plan, arrays: Mapping[str, Any], names: Mapping[str, str], out
 
     ``out`` is None, an array to fill, or a pair of them for a plan that also writes an index.
     """
-    role = next(iter(arrays))
-    return frontend(names[role], arrays[role]).execute(plan, arrays, names, out)
+    first, *others = arrays
+    found = frontend(names[first], arrays[first])
+    for role in others:
+        if frontend(names[role], arrays[role]) is not found:
+            kinds = " and ".join(f"{names[r]} {describe_kind(arrays[r])}" for r in (first, role))
+            raise TypeError(f"arrays must all be of one library, got {kinds}")
+    return found.execute(plan, arrays, names, out)
+
+
+def vector(numbers: Sequence[int], like: object, name: str) -> Any:
+    """Integers as an array of the library, and on the device, of the argument ``name``."""
+    return frontend(name, like).vector(numbers, like)
+
+
+def describe_kind(array: object) -> str:
+    """Whose array this is, for an error."""
+    kind: type = type(array)
+    return f"of {_library(kind)}"

@@ -117,7 +117,7 @@ def _pooled(
         family, selector, dtype, fold_sequences(info.shape, first, borders, arguments.flag("overlapping", overlapping))
     )
     output = dispatch.execute(plan, {"input": x}, {"input": "x"}, out)
-    return FractionalPool(output, tuple(np.array(b, np.int64) for b in borders))
+    return FractionalPool(output, tuple(dispatch.vector(b, x, "x") for b in borders))
 
 
 @named

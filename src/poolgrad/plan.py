@@ -17,7 +17,10 @@ from poolgrad.windows import Axis, common_cells, from_sequence
 
 Shape = tuple[int, ...]
 
-_ADJOINT = {"mean": "spread", "spread": "mean", "pick": "route", "route": "pick"}
+ADJOINT = {"mean": "spread", "spread": "mean", "pick": "route", "route": "pick"}
+BACK = ("spread", "route")
+"""Families that go back: from the output's side to the input's."""
+
 _MOST_ELEMENTS = 2**59  # whose bytes still count in 63 bits, whatever the dtype
 _MOST_EXACT = 2**53
 
@@ -39,6 +42,7 @@ class Plan:
     numbering: str = "ordinal"
     index_dtype: str = "int64"
     index_map: tuple[int, int, int, int] = (0, 1, 0, -1)
+    base: str = ""
     common_count: int = 1
     last_axis_slowest: bool = False
     infinite_floor: bool = False
@@ -47,11 +51,11 @@ class Plan:
     @property
     def result_shape(self) -> Shape:
         """The shape of what the call fills."""
-        return self.input_shape if self.family in ("spread", "route") else self.output_shape
+        return self.input_shape if self.family in BACK else self.output_shape
 
     def adjoint(self) -> Plan:
         """The plan of the transposed map: what the derivative in the data runs."""
-        return replace(self, family=_ADJOINT[self.family], verify=False)
+        return replace(self, family=ADJOINT[self.family], verify=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,11 @@ def checked_size(name: str, shape: Shape) -> None:
     """Refuse a shape whose elements cannot be counted in 64 bits."""
     if math.prod(size for size in shape if size) >= _MOST_ELEMENTS:
         raise InvalidArgumentError(f"{name} must have fewer than 2**59 elements, got shape {list(shape)}")
+
+
+def axis_numbers(axis: Axis) -> tuple[int, ...]:
+    """An axis but for its tables, in the order in which kernels and operators take it."""
+    return (axis.size, axis.outputs, axis.window, axis.stride, axis.pad, axis.dilation, axis.counted, axis.divisor)
 
 
 def fold(shape: Shape, first: int, axes: tuple[Axis, ...], *, numbered: bool = False) -> Folded:
@@ -100,7 +109,7 @@ def flat(input_shape: Shape, output_shape: Shape, first: int, spatial: int) -> F
     """Fold shapes of a call whose cells are given by position: the axes ``first, ...`` become one without windows.
 
     >>> flat((2, 8, 8, 3), (2, 4, 4, 3), 1, 2).axes[2]
-    Axis(size=64, outputs=16, window=1, stride=1, pad=0, dilation=1, starts=(), stops=())
+    Axis(size=64, outputs=16, window=1, stride=1, pad=0, dilation=1, starts=(), stops=(), counted=-1, divisor=0)
     """
     after = first + spatial
     one = Axis(1, 1)
@@ -172,4 +181,4 @@ def with_argmax(plan: Plan, index_dtype: str, base: str) -> Plan:
         largest = image * plan.outer
     if reads and largest > 2 ** (31 if index_dtype == "int32" else 63):
         raise InvalidArgumentError(f"Targmax must be int64 to count {largest} elements, got int32")
-    return replace(plan, numbering="position", index_dtype=index_dtype, index_map=index_map)
+    return replace(plan, numbering="position", index_dtype=index_dtype, index_map=index_map, base=base)

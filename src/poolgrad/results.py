@@ -63,10 +63,26 @@ def set_result_pool(count: int | None) -> None:
     _bytes = wanted
 
 
+def refuse_vast(shape: tuple[int, ...], dtype: object, needed: int) -> None:
+    """Refuse a result of more bytes than this process can ever have: Linux would grant it, and end us later."""
+    there = machine.memory()
+    if there is not None and needed > there:
+        raise MemoryError(
+            f"the result of shape {list(shape)} and dtype {dtype} needs {needed / 2**30:.1f} GiB,"
+            f" and this process cannot have more than {there / 2**30:.1f} GiB"
+        )
+
+
 def empty(shape: tuple[int, ...], dtype: np.dtype, near: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """A new array of LEAST bytes or more, which will be computed from the one at ``near``."""
     get_result_pool()  # the default is not known before somebody asks
     return cast(npt.NDArray[Any], _core.empty(shape, dtype, near))
+
+
+def empty_bytes(count: int, near: int) -> npt.NDArray[Any]:
+    """LEAST or more new bytes, of which a result will be made from what lies at the address ``near``."""
+    get_result_pool()
+    return cast(npt.NDArray[Any], _core.empty_bytes(count, near))
 
 
 def release_results() -> None:

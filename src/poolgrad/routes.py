@@ -23,7 +23,7 @@ from poolgrad.errors import InvalidArgumentError
 from poolgrad.outlines import Outline, outline
 from poolgrad.plan import Plan, Shape
 from poolgrad.raw_ops import OPS
-from poolgrad.windows import Axis, cells, cover, holders, whole
+from poolgrad.windows import Axis, bounds, divisor_of, sources, whole
 
 Array = Any
 Range = tuple[int, int]
@@ -92,8 +92,8 @@ class Flow:
     def cover(self) -> Array:
         """How many windows hold each cell, over the spatial axes; the same for every image and channel."""
         counts = np.ones((), np.int64)
-        for axis in self.axes:
-            counts = np.multiply.outer(counts, cover(axis))
+        for _, held, _ in self._holders:
+            counts = np.multiply.outer(counts, held)
         return counts
 
     def hits(self) -> Array:
@@ -125,7 +125,7 @@ class Flow:
         """
         _check_place("grad", place, self.plan.output_shape)
         outputs = [place[axis] for axis in self.spatial]
-        ranges = [cells(axis, output) for axis, output in zip(self.axes, outputs, strict=bool(self.axes))]
+        ranges = [_cells(axis, output) for axis, output in zip(self.axes, outputs, strict=bool(self.axes))]
         grad = float(self.grad[place])
         is_spread = self.plan.family == "spread"
         one = () if is_spread else self._run(self._one(self.plan.output_shape, place), self._marks)
@@ -153,22 +153,30 @@ class Flow:
         value = float(self.result[place])
         if self.plan.family == "spread":
             found = itertools.product(
-                *(holders(axis, place[k]) for k, axis in zip(self.spatial, self.axes, strict=True))
+                *(
+                    range(first[place[k]], first[place[k]] + count[place[k]] * step, step)
+                    for k, (first, count, step) in zip(self.spatial, self._holders, strict=True)
+                )
             )
-            sources = tuple(self._placed(place, outputs) for outputs in found)
-            terms = [f"{_number(self.grad[source])}/{self._count(source)}" for source in sources]
+            feeding = tuple(self._placed(place, outputs) for outputs in found)
+            terms = [f"{_number(self.grad[source])}/{self._count(source)}" for source in feeding]
         else:
-            sources = _nonzero(self._run(self._one(self.plan.input_shape, place), self._marks.adjoint()))
-            terms = [_number(self.grad[source]) for source in sources]
-        if len(sources) == 1 and self.plan.family == "route":
+            feeding = _nonzero(self._run(self._one(self.plan.input_shape, place), self._marks.adjoint()))
+            terms = [_number(self.grad[source]) for source in feeding]
+        if len(feeding) == 1 and self.plan.family == "route":
             words = f"{terms[0]}, from one window"
-        elif sources:
+        elif feeding:
             words = f"{_listed(terms, ' + ')} = {_number(value)}"
         elif self.axes and not self.cover()[tuple(place[k] for k in self.spatial)]:
             words = "0: no window holds this cell"
         else:
             words = "0: no gradient goes here"
-        return Cell(place, value, sources, words)
+        return Cell(place, value, feeding, words)
+
+    @cached_property
+    def _holders(self) -> tuple[tuple[Array, Array, int], ...]:
+        """The outputs whose windows hold each cell, along each axis: first ones, how many, and their distance."""
+        return tuple(sources(axis, back=True) for axis in self.axes)
 
     @property
     def _marks(self) -> Plan:
@@ -190,7 +198,7 @@ class Flow:
         return tuple(changed.get(axis, index) for axis, index in enumerate(place))
 
     def _count(self, place: Shape) -> int:
-        return math.prod(len(cells(axis, place[k])) for k, axis in zip(self.spatial, self.axes, strict=True))
+        return math.prod(divisor_of(axis, place[k]) for k, axis in zip(self.spatial, self.axes, strict=True))
 
     def _spread_words(self, place: Shape) -> str:
         grad, count = float(self.grad[place]), self._count(place)
@@ -199,7 +207,7 @@ class Flow:
             share = f"{Fraction(int(grad), count)} = {share}"
         is_clipped = any(_is_clipped(axis, place[k]) for k, axis in zip(self.spatial, self.axes, strict=True))
         clipped = " (window clipped to the input)" if is_clipped else ""
-        return f"{_number(grad)} shared over {_cells(count)}{clipped}: each gets {share}"
+        return f"{_number(grad)} shared over {_counted(count)}{clipped}: each gets {share}"
 
     def _route_words(self, place: Shape, targets: tuple[Shape, ...]) -> str:
         grad = _number(self.grad[place])
@@ -225,7 +233,7 @@ class Flow:
     def _ties(self, place: Shape, best: Array) -> int:
         index: list[Any] = list(place)
         for k, axis in zip(self.spatial, self.axes, strict=True):
-            found = cells(axis, place[k])
+            found = _cells(axis, place[k])
             index[k] = slice(found.start, found.stop, found.step)
         return int(np.count_nonzero(self.arrays["input"][tuple(index)] == best))
 
@@ -280,6 +288,11 @@ def _sizes(axes: tuple[Axis, ...]) -> tuple[Shape, Shape]:
     return tuple(axis.size for axis in axes), tuple(axis.outputs for axis in axes)
 
 
+def _cells(axis: Axis, output: int) -> range:
+    """The cells of a window."""
+    return range(*bounds(axis, output), axis.dilation)
+
+
 def _is_clipped(axis: Axis, output: int) -> bool:
     start, stop = whole(axis, output)
     return start < 0 or stop > axis.size
@@ -299,7 +312,7 @@ def _number(value: Any) -> str:
     return f"{float(value):.6g}"
 
 
-def _cells(count: int) -> str:
+def _counted(count: int) -> str:
     return "1 cell" if count == 1 else f"{count} cells"
 
 

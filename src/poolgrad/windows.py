@@ -8,8 +8,9 @@ table.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -32,11 +33,16 @@ class Axis:
     dilation: int = 1
     starts: tuple[int, ...] = ()
     stops: tuple[int, ...] = ()
+    # What an average divides by: the cells of a window; or those on the axis, before it and in the first `counted`
+    # places behind it; or a number.
+    counted: int = -1
+    divisor: int = 0
 
     @property
     def is_trivial(self) -> bool:
         """Does each output cover just the cell at its own place?"""
-        return self.outputs == self.size and self.window == self.stride == 1 and self.pad == 0 and not self.starts
+        plain = self.outputs == self.size and self.window == self.stride == 1 and self.pad == 0
+        return plain and not self.starts and self.divisor in (0, 1)
 
 
 def span(window: int, dilation: int) -> int:
@@ -55,11 +61,7 @@ def _truncated(numerator: int, denominator: int) -> int:
 def _pads(size: int, window: int, stride: int, padding: Padding) -> tuple[int, int]:
     if isinstance(padding, tuple):
         return padding
-    if padding == "valid":
-        return 0, 0
-    outputs = -(-size // stride)
-    needed = max(0, (outputs - 1) * stride + window - size)
-    return needed // 2, needed - needed // 2
+    return (0, 0) if padding == "valid" else same_pads(size, window, stride)
 
 
 def make_axis(
@@ -68,7 +70,7 @@ def make_axis(
     """The windows of an axis; ``name`` and ``window_name`` are what an error calls it and its window.
 
     >>> make_axis("height", size=5, window=3, stride=2, padding="same")
-    Axis(size=5, outputs=3, window=3, stride=2, pad=1, dilation=1, starts=(), stops=())
+    Axis(size=5, outputs=3, window=3, stride=2, pad=1, dilation=1, starts=(), stops=(), counted=-1, divisor=0)
     """
     reach = span(window, dilation)
     before, after = _pads(size, reach, stride, padding)
@@ -99,6 +101,18 @@ def _has_empty(axis: Axis) -> bool:
     return beyond > _floor_sum(left, axis.dilation, axis.stride, lift)
 
 
+def refuse_empty_windows(axis: Axis) -> None:
+    """Refuse numbers of an axis of which nobody made sure that each window holds a cell; tables are not looked at.
+
+    >>> refuse_empty_windows(Axis(4, 2, 2, 2))
+    """
+    positive = axis.size >= 0 and axis.outputs >= 0 and min(axis.window, axis.stride, axis.dilation) > 0
+    first, reach, steps = -axis.pad, span(axis.window, axis.dilation), (axis.outputs - 1) * axis.stride
+    fits = max(abs(first), reach, steps) < 2**62 and first + reach > 0 and first + steps < axis.size
+    if not positive or (axis.outputs and not axis.starts and (not fits or _has_empty(axis))):
+        raise InvalidArgumentError(f"every window must begin and end inside its axis, got {axis}")
+
+
 def _floor_sum(count: int, divisor: int, step: int, start: int) -> int:
     """The sum of (step * i + start) // divisor for i < count, by Euclid's algorithm.
 
@@ -116,6 +130,19 @@ def _floor_sum(count: int, divisor: int, step: int, start: int) -> int:
     return total
 
 
+def whole(axis: Axis, output: int) -> tuple[int, int]:
+    """First place of a window and the end of it, with the padding it reaches into.
+
+    >>> axis = make_axis("width", size=5, window=3, stride=2, padding="same")
+    >>> [whole(axis, o) for o in range(axis.outputs)]
+    [(-1, 2), (1, 4), (3, 6)]
+    """
+    if axis.starts:
+        return axis.starts[output], axis.stops[output]
+    origin = output * axis.stride - axis.pad
+    return origin, origin + span(axis.window, axis.dilation)
+
+
 def bounds(axis: Axis, output: int) -> tuple[int, int]:
     """First cell of a window and the end of it, clipped to the axis.
 
@@ -123,76 +150,87 @@ def bounds(axis: Axis, output: int) -> tuple[int, int]:
     >>> [bounds(axis, o) for o in range(axis.outputs)]
     [(0, 2), (1, 4), (3, 5)]
     """
-    if axis.starts:
-        return axis.starts[output], axis.stops[output]
-    origin = output * axis.stride - axis.pad
+    origin, end = whole(axis, output)
     skipped = -(origin // axis.dilation) if origin < 0 else 0
-    start = origin + skipped * axis.dilation
-    return start, min(origin + span(axis.window, axis.dilation), axis.size)
+    return origin + skipped * axis.dilation, min(end, axis.size)
 
 
-def whole(axis: Axis, output: int) -> tuple[int, int]:
-    """First cell of a window and the end of it with the padding it reaches into.
+def divisor_of(axis: Axis, output: int) -> int:
+    """What an average over a window divides by, along one axis.
 
-    >>> axis = make_axis("width", size=5, window=3, stride=2, padding="same")
-    >>> [whole(axis, o) for o in range(axis.outputs)]
-    [(-1, 2), (1, 4), (3, 6)]
+    >>> [divisor_of(Axis(5, 3, 3, 2, 1, counted=1), o) for o in range(3)]
+    [3, 3, 3]
     """
-    if axis.starts:
-        return bounds(axis, output)
-    origin = output * axis.stride - axis.pad
-    return origin, origin + span(axis.window, axis.dilation)
-
-
-def cells(axis: Axis, output: int) -> range:
-    """The cells of a window.
-
-    >>> list(cells(Axis(size=7, outputs=3, window=3, pad=2, dilation=2), 0))
-    [0, 2]
-    """
+    if axis.divisor:
+        return axis.divisor
+    if axis.counted >= 0:
+        room = axis.size + axis.counted - (output * axis.stride - axis.pad)
+        return min(axis.window, -(-room // axis.dilation))
     start, stop = bounds(axis, output)
-    return range(start, stop, axis.dilation)
+    return -(-(stop - start) // axis.dilation)
 
 
-def holders(axis: Axis, cell: int) -> list[int]:
-    """The outputs whose windows hold a cell.
+def origins(axis: Axis) -> Any:
+    """First places of all windows of an axis, which may lie before it.
 
-    >>> holders(make_axis("width", size=5, window=3, stride=2, padding="same"), 1)
-    [0, 1]
+    >>> origins(Axis(5, 3, 3, 2, 1)).tolist()
+    [-1, 1, 3]
     """
-    first, last = 0, axis.outputs
-    if not axis.starts:
-        reach = cell + axis.pad
-        first = max(first, -(-(reach - span(axis.window, axis.dilation) + 1) // axis.stride))
-        last = min(last, reach // axis.stride + 1)
-    return [output for output in range(first, last) if cell in cells(axis, output)]
+    return np.array(axis.starts) if axis.starts else np.arange(axis.outputs) * axis.stride - axis.pad
 
 
-def cover(axis: Axis) -> np.ndarray:
-    """How many windows hold each cell.
+def divisors(axis: Axis) -> Any:
+    """What averages over all windows of an axis divide by, along it.
 
-    >>> cover(make_axis("width", size=5, window=3, stride=2, padding="same")).tolist()
-    [1, 2, 1, 2, 1]
+    >>> divisors(Axis(5, 3, 3, 2, 1)).tolist()
+    [2, 3, 2]
     """
+    if axis.divisor:
+        return np.full(axis.outputs, axis.divisor)
+    if axis.counted >= 0:
+        return np.minimum(axis.window, -(-(axis.size + axis.counted - origins(axis)) // axis.dilation))
+    return sources(axis, back=False)[1]
+
+
+def sources(axis: Axis, back: bool) -> tuple[Any, Any, int]:
+    """Where results along an axis come from: first, first + step, ...; arrays of the first ones and of how many.
+
+    Of an output these are the cells of its window; going ``back``, of a cell the windows that hold it.
+
+    >>> [part.tolist() for part in sources(Axis(5, 3, 3, 2, 1), back=True)[:2]]
+    [[0, 0, 1, 1, 2], [1, 2, 1, 2, 1]]
+    """
+    step = axis.dilation
+    if not back:
+        begin = origins(axis)
+        start = begin + np.maximum(-(begin // step), 0) * step
+        stop = np.array(axis.stops) if axis.starts else np.minimum(begin + span(axis.window, step), axis.size)
+        return start, -(-(stop - start) // step), step
+    cells = np.arange(axis.size)
     if axis.starts:
-        steps = np.zeros(axis.size + 1, np.int64)
-        np.add.at(steps, list(axis.starts), 1)
-        np.add.at(steps, list(axis.stops), -1)
-        return np.cumsum(steps[:-1])
-    counts = np.zeros(axis.size, np.int64)
-    origins = np.arange(axis.outputs) * axis.stride - axis.pad
-    for step in range(axis.window):
-        held = origins + step * axis.dilation
-        counts += np.bincount(held[(held >= 0) & (held < axis.size)], minlength=axis.size)
-    return counts
+        first = np.searchsorted(np.array(axis.stops), cells, side="right")
+        return first, np.maximum(np.searchsorted(np.array(axis.starts), cells, side="right") - first, 0), 1
+    ahead = cells + axis.pad
+    first = np.clip((ahead - span(axis.window, step)) // axis.stride + 1, 0, axis.outputs)
+    end = np.clip(ahead // axis.stride + 1, 0, axis.outputs)
+    # Windows hold a cell if it lies a multiple of the dilation behind their first place: every so many windows.
+    common = math.gcd(axis.stride, step)
+    every = step // common
+    if every > 1:
+        first = first + (ahead // common * pow(axis.stride // common, -1, every) - first) % every
+    count = np.where(ahead % common == 0, np.maximum(-(-(end - first) // every), 0), 0)
+    return first, count, every
 
 
 def common_cells(axis: Axis) -> int:
-    """The least common multiple of the cells of an axis' windows; 0 where so many are cut by an edge that it is vast.
+    """The least common multiple of what averages divide by along an axis; 0 where an edge cuts so many windows that
+    it is vast.
 
     >>> common_cells(make_axis("width", size=5, window=3, stride=1, padding="same"))
     6
     """
+    if axis.divisor:
+        return axis.divisor
     if axis.starts:
         return math.lcm(*{stop - start for start, stop in zip(axis.starts, axis.stops, strict=True)})
     left = min(axis.outputs, max(0, -(-axis.pad // axis.stride)))
@@ -201,9 +239,101 @@ def common_cells(axis: Axis) -> int:
         return 0
     common = axis.window if left < min(right, axis.outputs) else 1
     for output in (*range(left), *range(right, axis.outputs)):
-        start, stop = bounds(axis, output)
-        common = math.lcm(common, -(-(stop - start) // axis.dilation))
+        common = math.lcm(common, divisor_of(axis, output))
     return common
+
+
+def same_pads(size: int, reach: int, stride: int) -> tuple[int, int]:
+    """Padding before and after an axis that TensorFlow's rule "same" asks for; sizes may be symbolic.
+
+    >>> same_pads(5, 2, 1)
+    (0, 1)
+    """
+    needed = ((size + stride - 1) // stride - 1) * stride + reach - size
+    # A window that reaches over its stride always needs some: a symbolic size is not asked then.
+    if reach < stride and needed <= 0:
+        return 0, 0
+    return needed // 2, needed - needed // 2
+
+
+def torch_outputs(size: int, reach: int, stride: int, pads: tuple[int, int], ceil_mode: bool) -> int:
+    """Windows along an axis as PyTorch counts them; sizes may be symbolic.
+
+    >>> torch_outputs(5, 2, 2, (0, 0), False), torch_outputs(5, 2, 2, (0, 0), True)
+    (2, 3)
+    """
+    before, after = pads
+    outputs = (size + before + after - reach + (stride - 1 if ceil_mode else 0)) // stride + 1
+    # The last window must begin in the input or the padding before it.
+    if ceil_mode and (outputs - 1) * stride >= size + before:
+        outputs -= 1
+    return outputs
+
+
+def torch_axis(
+    size: int,
+    window: int,
+    stride: int,
+    pads: tuple[int, int],
+    dilation: int = 1,
+    *,
+    ceil_mode: bool = False,
+    counts_padding: bool = False,
+    divisor: int = 0,
+) -> Axis:
+    """The windows of an axis as PyTorch lays them; sizes may be symbolic.
+
+    >>> torch_axis(5, 3, 2, (1, 1), counts_padding=True).counted
+    1
+    """
+    before, after = pads
+    reach = span(window, dilation)
+    outputs = torch_outputs(size, reach, stride, pads, ceil_mode)
+    if outputs < 1:
+        raise InvalidArgumentError(
+            f"kernel_size must fit into the input: it reaches over {reach} cells along an axis of {size} with"
+            f" {before} + {after} of padding"
+        )
+    counted = after if counts_padding else -1
+    axis = Axis(size, outputs, window, stride, before, dilation, counted=counted, divisor=divisor)
+    if dilation > 1 and size < dilation and _has_empty(axis):
+        raise InvalidArgumentError(
+            f"every window must hold a cell of the input: one lies in the padding alone ({size} cells, padding"
+            f" {before} + {after}, kernel_size {window}, dilation {dilation})"
+        )
+    return axis
+
+
+def adaptive_axis(size: int, outputs: int) -> Axis:
+    """PyTorch's windows where the number of outputs is given; the size may be symbolic.
+
+    >>> adaptive_axis(6, 3)
+    Axis(size=6, outputs=3, window=2, stride=2, pad=0, dilation=1, starts=(), stops=(), counted=-1, divisor=0)
+    >>> bounds(adaptive_axis(5, 3), 1)
+    (1, 4)
+    """
+    if outputs == 0:
+        return Axis(size, 0)
+    # Whether a symbolic size divides is not asked: that would tie a traced program to the answer.
+    if isinstance(size, int) and size % outputs == 0:
+        return Axis(size, outputs, size // outputs, size // outputs)
+    starts = tuple(o * size // outputs for o in range(outputs))
+    stops = tuple(((o + 1) * size + outputs - 1) // outputs for o in range(outputs))
+    return Axis(size, outputs, starts=starts, stops=stops)
+
+
+def torch_fractional_starts(
+    size: int, window: int, outputs: int, steps: Any, sample: Any, whole: Callable[[Any], Any] = int
+) -> Any:
+    """Where PyTorch's fractional windows but the last begin: ``steps`` is 0, 1, ..., ``sample`` lies in [0, 1).
+
+    Both may be arrays of floats, and ``whole`` what truncates them; the last window ends with the axis.
+
+    >>> [torch_fractional_starts(10, 2, 5, step, 0.5) for step in range(4)]
+    [0, 2, 4, 6]
+    """
+    alpha = (size - window) / (outputs - 1) if outputs > 1 else 0.0
+    return whole((steps + sample) * alpha) - whole(sample * alpha)
 
 
 def fractional_outputs(size: int, ratio: float) -> int:

@@ -13,6 +13,8 @@ import poolgrad
 
 ROOT = Path(poolgrad.__file__).parent
 
+_GPU = ("kernels.gpu_launch", "kernels.gpu_tables", "kernels.gpu_tiles")
+
 # Module -> those it may import when it is imported itself. A folder's name stands for all in it.
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
@@ -23,6 +25,8 @@ ALLOWED: dict[str, set[str]] = {
     "arguments": {"errors"},
     "threads": {"arguments", "machine", "errors"},
     "plan": {"windows", "dtypes", "errors"},
+    "forms": {"plan", "windows", "errors"},
+    "faults": {"plan"},
     "attributes": {"arguments", "plan", "windows", "errors"},
     "calls": {"threads", "errors", "_core"},
     "results": {"arguments", "machine", "errors", "_core"},
@@ -30,10 +34,22 @@ ALLOWED: dict[str, set[str]] = {
     "dispatch": {"plan", "arguments", "errors"},
     "kernels": set(),
     "kernels.cpu": {"plan", "calls", "threads", "errors", "_core"},
+    "kernels.triton_tiles": set(),
+    "kernels.triton_sums": {"kernels.triton_tiles"},
+    "kernels.triton_maxima": {"kernels.triton_tiles", "kernels.triton_sums"},
+    "kernels.gpu_tables": {"kernels.gpu_launch", "plan", "windows"},
+    "kernels.gpu_tiles": {"plan"},
+    "kernels.gpu_launch": set(),
+    "kernels.gpu_averages": {"kernels.triton_sums", *_GPU, "plan", "windows"},
+    "kernels.gpu_maxima": {"kernels.triton_maxima", *_GPU, "plan", "windows"},
+    "kernels.gpu": {"kernels.gpu_averages", "kernels.gpu_maxima", "kernels.gpu_launch", "plan", "errors"},
     "frontends": set(),
     "outlines": {"plan"},
     "frontends._outlines": {"dispatch", "outlines", "plan", "dtypes"},
-    "frontends._numpy": {"dispatch", "plan", "kernels", "calls", "results", "machine", "dtypes", "errors"},
+    "frontends._numpy": {"dispatch", "plan", "kernels", "calls", "results", "dtypes", "faults", "errors"},
+    "frontends._torch": {"dispatch", "torch", "forms", "plan", "errors"},
+    "frontends._cupy": {"dispatch", "frontends._torch", "torch", "plan", "errors"},
+    "torch": {*("arguments", "dtypes", "errors", "faults", "forms", "kernels", "philox", "plan", "results"), "windows"},
     "functional": {"calls", "arguments", "dispatch", "dtypes", "plan", "windows", "errors"},
     "fractional": {"functional", "calls", "arguments", "dispatch", "philox", "dtypes", "plan", "windows", "errors"},
     "raw_ops": {"specs", "attributes", "arguments", "dispatch", "philox", "dtypes", "plan", "windows", "errors"},
@@ -53,25 +69,13 @@ ALLOWED: dict[str, set[str]] = {
 LATER: dict[str, set[str]] = {"dispatch": {"frontends"}, "cli": {"demo_picture", "studio"}, "": {"studio"}}
 
 # Packages that nobody has to have; the modules that may import one are loaded later, and by name.
-OPTIONAL = {
-    "torch",
-    "jax",
-    "cupy",
-    "dask",
-    "triton",
-    "matplotlib",
-    "ml_dtypes",
-    "tensorflow",
-    "starlette",
-    "uvicorn",
-    "anywidget",
-    "traitlets",
-}
-NEEDING = {
-    "demo_picture": {"matplotlib"},
-    "studio.server": {"starlette", "uvicorn"},
-    "studio.widget": {"anywidget", "traitlets"},
-}
+OPTIONAL = {"torch", "jax", "cupy", "dask", "triton", "matplotlib", "ml_dtypes", "tensorflow"}
+OPTIONAL |= {"starlette", "uvicorn", "anywidget", "traitlets"}
+NEEDING = {"demo_picture": {"matplotlib"}, "frontends._torch": {"torch"}, "torch": {"torch"}}
+NEEDING |= {"frontends._cupy": {"cupy", "torch"}}
+NEEDING |= {f"kernels.triton_{name}": {"triton"} for name in ("tiles", "sums", "maxima")}
+NEEDING |= {f"kernels.gpu{name}": {"torch", "triton"} for name in ("", "_launch", "_tables", "_averages", "_maxima")}
+NEEDING |= {"studio.server": {"starlette", "uvicorn"}, "studio.widget": {"anywidget", "traitlets"}}
 
 
 def _modules() -> dict[str, Path]:
@@ -139,7 +143,7 @@ def violations(module: str, source: str) -> list[str]:
         target = _module_of(name)
         top = name.partition(".")[0]
         if target is None:
-            if top in OPTIONAL and not later and top not in NEEDING.get(module, set()):
+            if top in OPTIONAL and not later and top not in _row(module, NEEDING):
                 found.append(f"{module or 'poolgrad'} imports {top}")
             continue
         allowed = _row(module, ALLOWED) | (_row(module, LATER) if later else set())
@@ -231,6 +235,9 @@ def test_rows_do_not_go_in_circles() -> None:
         pytest.param("dtypes", "if True:\n    import torch", ["dtypes imports torch"], id="optional-in-a-branch"),
         pytest.param("dtypes", "def f():\n    import torch", [], id="optional-later"),
         pytest.param("demo", "import matplotlib", ["demo imports matplotlib"], id="picture"),
+        pytest.param("torch._memory", "import torch, triton", ["torch._memory imports triton"], id="triton"),
+        pytest.param("frontends._numpy", "import torch", ["frontends._numpy imports torch"], id="another-frontend"),
+        pytest.param("torch", "import poolgrad.dispatch", ["torch imports poolgrad.dispatch"], id="torch-upwards"),
     ],
 )
 def test_the_check_can_fail(module: str, source: str, found: list[str]) -> None:

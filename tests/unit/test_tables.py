@@ -182,6 +182,8 @@ MODULES = sorted(
     module.name
     for module in pkgutil.walk_packages(poolgrad.__path__, "poolgrad.")
     if module.name not in ("poolgrad._core", "poolgrad.__main__")
+    # What these import is not installed here.
+    and not re.search(r"torch|cupy|triton|kernels\.gpu(?!_tiles)", module.name)
 )
 
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from poolgrad import machine, results
+from poolgrad import results
 from poolgrad.calls import Run, note
 from poolgrad.dispatch import ArrayInfo
 from poolgrad.dtypes import name_of
 from poolgrad.errors import InvalidArgumentError
+from poolgrad.faults import explain
 from poolgrad.kernels import cpu
 from poolgrad.plan import Plan, Shape
 
@@ -28,6 +29,11 @@ def inspect(name: str, array: Array) -> ArrayInfo:
     if isinstance(array, np.ma.MaskedArray):
         raise TypeError(f"{name} must be a plain array, got a masked one: fill it first, with {name}.filled(value)")
     return ArrayInfo(name, array.shape, name_of(array.dtype), _text_of(array.dtype))
+
+
+def vector(numbers: Sequence[int], like: Array) -> Array:
+    """Integers as an array."""
+    return np.array(numbers, np.int64)
 
 
 @functools.lru_cache(maxsize=256)
@@ -52,12 +58,7 @@ def _allocate(shape: Shape, dtype: np.dtype, near: Array) -> Array:
     needed = math.prod(shape) * dtype.itemsize
     if needed < results.LEAST:
         return np.empty(shape, dtype)
-    there = machine.memory()
-    if there is not None and needed > there:
-        raise MemoryError(
-            f"the result of shape {list(shape)} and dtype {dtype} needs {needed / 2**30:.1f} GiB,"
-            f" and this process cannot have more than {there / 2**30:.1f} GiB"
-        )
+    results.refuse_vast(shape, dtype, needed)
     return results.empty(shape, dtype, near)
 
 
@@ -104,25 +105,6 @@ def execute(plan: Plan, arrays: Mapping[str, Array], names: Mapping[str, str], o
     problem, isa = cpu.problem(plan), cpu.isa()
     bad = cpu.run(problem, isa, plain, values.view(np.ndarray), None if index is None else index.view(np.ndarray))
     if bad is not None:
-        raise InvalidArgumentError(_explain(plan, arrays, names, bad))
+        raise InvalidArgumentError(explain(plan, arrays, names, bad))
     note(Run(problem, isa, dict(arrays), dict(names), values, index))
     return (values, index) if indexed else values
-
-
-def _explain(plan: Plan, arrays: Mapping[str, Array], names: Mapping[str, str], bad: int) -> str:
-    where = np.unravel_index(bad, plan.output_shape)
-    place = f"[{', '.join(str(int(i)) for i in where)}]"
-    if plan.verify:
-        return (
-            f"{names['reference']} must hold the maxima of {names['input']}, got {arrays['reference'][where]}"
-            f" at {place}, which is not the maximum of its cell"
-        )
-    name, value = names["index"], int(arrays["index"][where])
-    if plan.selector == "offset":
-        return f"{name} must name cells of their windows inside the input, got {value} at {place}"
-    before, _, _, limit = plan.index_map
-    first, last = 0, limit - 1
-    if limit < 0:
-        first = -before * int(where[0])
-        last = first + math.prod(plan.input_shape) - 1
-    return f"{name} must have entries from {first} to {last} there, got {value} at {place}"

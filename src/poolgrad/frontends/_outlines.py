@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from poolgrad.dispatch import ArrayInfo
 from poolgrad.dtypes import REALS
@@ -16,6 +18,11 @@ ARRAY_TYPES = (Outline,)
 def inspect(name: str, array: Outline) -> ArrayInfo:
     """What an outline says of itself."""
     return ArrayInfo(name, array.shape, array.dtype if array.dtype in REALS else None, array.dtype)
+
+
+def vector(numbers: Sequence[int], like: Outline) -> np.ndarray:
+    """Integers as an array: those that do not depend on data are known beforehand."""
+    return np.array(numbers, np.int64)
 
 
 def execute(plan: Plan, arrays: Mapping[str, Outline], names: Mapping[str, str], out: Any = None) -> Any:

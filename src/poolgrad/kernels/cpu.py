@@ -9,7 +9,7 @@ from typing import Any
 
 from poolgrad import _core, calls
 from poolgrad.errors import InvalidArgumentError
-from poolgrad.plan import Plan
+from poolgrad.plan import Plan, axis_numbers
 from poolgrad.threads import get_num_threads
 
 _forced: str | None = None
@@ -30,11 +30,18 @@ def isa() -> str:
     return name or usable[0]
 
 
+@functools.cache
+def _isa_once() -> str:
+    """The same without a look at the environment each time."""
+    return isa()
+
+
 def force_isa(name: str | None) -> None:
     """Use this instruction set from now on, or with None the default again."""
     global _forced
     _forced = name
     calls.forget()
+    _isa_once.cache_clear()
 
 
 def problem(plan: Plan) -> _core.Problem:
@@ -64,8 +71,7 @@ def _made(plan: Plan) -> _core.Problem:
         verify=plan.verify,
     )
     for number, axis in enumerate(plan.axes):
-        numbers = (axis.size, axis.outputs, axis.window, axis.stride, axis.pad, axis.dilation)
-        made.set_axis(number, numbers, axis.starts, axis.stops)
+        made.set_axis(number, axis_numbers(axis), axis.starts, axis.stops)
     return made
 
 
@@ -81,6 +87,16 @@ def run(work: _core.Problem, name: str, arrays: Mapping[str, Any], out: Any, out
         threads=get_num_threads(),
         isa=name,
     )
+    if outcome == 3:
+        raise AssertionError("no kernel for this plan")
+    return position if outcome == 1 else None
+
+
+def run_at(
+    work: _core.Problem, input: int, reference: int, index: int, data: int, out: int, out_index: int, threads: int
+) -> int | None:
+    """The same on memory by address, 0 for none. Each must have as many elements as the problem says."""
+    outcome, position = work.run_at(input, reference, index, data, out, out_index, threads, _isa_once())
     if outcome == 3:
         raise AssertionError("no kernel for this plan")
     return position if outcome == 1 else None

@@ -6,8 +6,6 @@ import functools
 import secrets
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from poolgrad import arguments, dispatch
 from poolgrad.dtypes import FRACTIONAL, REALS
 from poolgrad.errors import InvalidArgumentError, UnsupportedError
@@ -71,7 +69,8 @@ def _fractional(
     folded = fold_sequences(info.shape, 1, borders, share)
     selector = "none" if spec.family == "mean" else "floor"
     output = dispatch.execute(make(spec.family, selector, dtype, folded), {"input": value}, {"input": name})
-    return FractionalPoolOutput(output, np.array(borders[0], np.int64), np.array(borders[1], np.int64))
+    rows, columns = (dispatch.vector(one, value, name) for one in borders)
+    return FractionalPoolOutput(output, rows, columns)
 
 
 def _fractional_grad_borders(shape: Shape, output_shape: Shape, rows: object, columns: object) -> list[tuple[int, ...]]:

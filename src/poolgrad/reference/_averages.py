@@ -3,6 +3,7 @@
 Where a window holds an infinity or a NaN the result follows IEEE arithmetic instead.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -10,6 +11,9 @@ import numpy as np
 
 from ._numbers import Array, DType, nearest
 from ._windows import Index, Windows, at, lengths, outputs
+
+# What the sum over a window is divided by, from the place of its output and its cells.
+Divisor = Callable[[Index, list[Index]], int]
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,11 @@ def zeros(shape: Index) -> Exact:
     return Exact(finite, np.zeros(shape))
 
 
-def mean(values: Array, windows: Windows) -> Exact:
+def _cells(index: Index, cells: list[Index]) -> int:
+    return max(len(cells), 1)
+
+
+def mean(values: Array, windows: Windows, divisor: Divisor = _cells) -> Exact:
     """The average of each window of a channels-last array; 0 for a window without cells."""
     terms = split(values)
     total = zeros((values.shape[0], *lengths(windows), values.shape[-1]))
@@ -54,17 +62,17 @@ def mean(values: Array, windows: Windows) -> Exact:
             for cell in cells:
                 at(total.finite, index)[...] += at(terms.finite, cell)
                 at(total.special, index)[...] += at(terms.special, cell)
-            at(total.finite, index)[...] /= max(len(cells), 1)
+            at(total.finite, index)[...] /= divisor(index, cells)
     return total
 
 
-def spread(grad: Array, windows: Windows, shape: Index) -> Exact:
+def spread(grad: Array, windows: Windows, shape: Index, divisor: Divisor = _cells) -> Exact:
     """Each gradient shared equally over its window, for a channels-last input of the given shape."""
     terms = split(grad)
     total = zeros(shape)
     with np.errstate(invalid="ignore"):
         for index, cells in outputs(windows):
-            share = at(terms.finite, index) / max(len(cells), 1)
+            share = at(terms.finite, index) / divisor(index, cells)
             for cell in cells:
                 at(total.finite, cell)[...] += share
                 at(total.special, cell)[...] += at(terms.special, index)

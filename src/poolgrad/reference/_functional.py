@@ -6,6 +6,7 @@ Cells in the padding take no part. A window without any cell averages to 0; its 
 A NaN wins its window (the first one, if there are several); minus infinity stays what it is.
 """
 
+import math
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -40,17 +41,57 @@ def _is_equal(values: Array, best: Array) -> Array:
     return result
 
 
-def avg_pool(x: Array, window: Sizes, stride: Sizes, padding: Pads, dilation: Sizes | None = None) -> Array:
-    """The correctly rounded average of each window of `x` [batch, spatial…, channel]."""
-    return _averages.mean(x, _windows(x.shape, window, stride, padding, dilation)).rounded(x.dtype)
+def _divisor(
+    shape: Sizes, window: Sizes, stride: Sizes, padding: Pads, counted: Sizes | None, divisor: int | None
+) -> _averages.Divisor:
+    """A number; or the places of a window, those in the padding before an axis and `counted` ones behind it too."""
+
+    def of(index: Sizes, cells: Sequence[object]) -> int:
+        if divisor is not None:
+            return divisor
+        if counted is None:
+            return max(len(cells), 1)
+        axes = zip(index, shape[1:-1], window, stride, padding, counted, strict=True)
+        return math.prod(
+            sum(o * step - pads[0] + place < size + after for place in range(cells_of))
+            for o, size, cells_of, step, pads, after in axes
+        )
+
+    return of
+
+
+def avg_pool(
+    x: Array,
+    window: Sizes,
+    stride: Sizes,
+    padding: Pads,
+    dilation: Sizes | None = None,
+    counted: Sizes | None = None,
+    divisor: int | None = None,
+) -> Array:
+    """The correctly rounded average of each window of `x` [batch, spatial…, channel].
+
+    With `counted`, one number an axis, padding counts: all before the axis and so many cells behind it (for windows
+    without dilation). With `divisor` sums are divided by that.
+    """
+    divide = _divisor(x.shape, window, stride, padding, counted, divisor)
+    return _averages.mean(x, _windows(x.shape, window, stride, padding, dilation), divide).rounded(x.dtype)
 
 
 def avg_pool_grad(
-    grad: Array, shape: Sizes, window: Sizes, stride: Sizes, padding: Pads, dilation: Sizes | None = None
+    grad: Array,
+    shape: Sizes,
+    window: Sizes,
+    stride: Sizes,
+    padding: Pads,
+    dilation: Sizes | None = None,
+    counted: Sizes | None = None,
+    divisor: int | None = None,
 ) -> Array:
     """The gradient of `avg_pool` for an input of the given shape, correctly rounded."""
     windows = _windows(shape, window, stride, padding, dilation)
-    return _averages.spread(grad, windows, tuple(shape)).rounded(grad.dtype)
+    divide = _divisor(shape, window, stride, padding, counted, divisor)
+    return _averages.spread(grad, windows, tuple(shape), divide).rounded(grad.dtype)
 
 
 def max_pool(

@@ -1,0 +1,175 @@
+"""Averages and their gradients on a GPU: which kernel a plan gets, and its tiles."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+import triton.language as tl
+
+from poolgrad.kernels import triton_sums as kernels
+from poolgrad.kernels.gpu_launch import launch, memory
+from poolgrad.kernels.gpu_tables import Shares, divisors_of, shares, table
+from poolgrad.kernels.gpu_tiles import (
+    LANES,
+    SLIDE_INNER,
+    SLIDE_ROWS,
+    blocks,
+    evens,
+    has_pairs,
+    is_plain,
+    is_small,
+    is_wide,
+    line_sizes,
+    quotients,
+    tiles,
+)
+from poolgrad.plan import BACK, Plan
+from poolgrad.windows import Axis, divisors
+
+_SUMS = {torch.float16: tl.float32, torch.bfloat16: tl.float32, torch.float32: tl.float64, torch.float64: tl.float64}
+
+
+def run(plan: Plan, x: Any, out: Any) -> None:
+    """Fill ``out`` with averages, or with gradients shared over windows."""
+    given = shares(plan, out.device)
+    back = plan.family in BACK
+    if not is_plain(plan) or not is_small(plan, back) or (back and not (given.are_exact or given.weighs != "own")):
+        _passes(plan, given, x, out)
+    elif _slides(plan, x.dtype):
+        _slide(plan, given, x, out)
+    elif back and _tiles_rows(plan, given):
+        _spread_rows(plan, given, x, out)
+    elif back:
+        _spread(plan, given, x, out)
+    else:
+        _mean(plan, given, x, out)
+
+
+def _weights(plan: Plan, given: Shares, device: torch.device) -> tuple[Any, Any, Any]:
+    if given.parts is not None:
+        return given.parts
+    d, h, w = (divisors_of(axis, device) for axis in plan.axes)
+    return d, h, w
+
+
+def _mean(plan: Plan, given: Shares, x: Any, out: Any) -> None:
+    d, h, w = (axis.outputs for axis in plan.axes)
+    t = tiles(plan, (plan.outer, d, h, w), back=False)
+    launch(
+        kernels.mean_tile, t.programs, t.warps,
+        x, out, *_weights(plan, given, out.device), given.numbers, t.rows, *line_sizes(plan), plan.inner,
+        *(axis.window for axis in plan.axes), *(axis.stride for axis in plan.axes), *(axis.pad for axis in plan.axes),
+        *(axis.dilation for axis in plan.axes), given.weighs, t.last, has_pairs(plan), t.row_block, t.lane_block,
+        t.is_wide, _SUMS[x.dtype], x.dtype == torch.float64, *evens(plan),
+    )  # fmt: skip
+
+
+def _spread(plan: Plan, given: Shares, grad: Any, out: Any) -> None:
+    cells = quotients(plan)
+    t = tiles(plan, (plan.outer, *cells), back=True)
+    launch(
+        kernels.spread_tile, t.programs, t.warps,
+        grad, out, *_weights(plan, given, out.device), given.numbers, t.rows, *cells, *line_sizes(plan), plan.inner,
+        *(axis.window for axis in plan.axes), *(axis.stride for axis in plan.axes), *(axis.pad for axis in plan.axes),
+        given.weighs, t.last, t.row_block, t.lane_block, t.is_wide,
+        _SUMS[grad.dtype], grad.dtype == torch.float64, *evens(plan),
+    )  # fmt: skip
+
+
+def _tiles_rows(plan: Plan, given: Shares) -> bool:
+    """Do windows, all alike, lie side by side, and lanes along inner elements? Short ones gain nothing by rows."""
+    tile = all(axis.window == axis.stride and axis.pad == 0 for axis in plan.axes)
+    return tile and given.weighs != "own" and plan.inner > 1 and not plan.dtype.endswith("16")
+
+
+def _spread_rows(plan: Plan, given: Shares, grad: Any, out: Any) -> None:
+    d, h, _ = (axis.size for axis in plan.axes)
+    cells = quotients(plan)[2]
+    t = tiles(plan, (plan.outer, d, h, cells), back=True, most=256)
+    launch(
+        kernels.spread_rows, t.programs, t.warps,
+        grad, out, given.numbers, t.rows, cells, *(axis.size for axis in plan.axes),
+        *(axis.outputs for axis in plan.axes), plan.inner, *(axis.stride for axis in plan.axes),
+        given.weighs, t.row_block, t.lane_block, t.is_wide,
+        _SUMS[grad.dtype], grad.dtype == torch.float64,
+    )  # fmt: skip
+
+
+def _slides(plan: Plan, dtype: torch.dtype) -> bool:
+    axes = plan.axes
+    plain = all(axis.stride == 1 and axis.dilation == 1 for axis in axes)
+    along = axes[2] if plan.inner > 1 else axes[1]
+    return plain and along.window > 1 and math.prod(axis.window for axis in axes) > 2 and dtype != torch.float64
+
+
+def _slide(plan: Plan, given: Shares, x: Any, out: Any) -> None:
+    back = plan.family in BACK
+    axes = plan.axes
+    sizes = [(axis.size, axis.outputs) for axis in axes]
+    results = [pair[0 if back else 1] for pair in sizes]
+    sources = [pair[1 if back else 0] for pair in sizes]
+    first = [axis.pad - (axis.window - 1) if back else -axis.pad for axis in axes]
+    common = (*(axis.window for axis in axes), *first, back, given.weighs)
+    weights = _weights(plan, given, out.device)
+    d, h, w = results
+    if plan.inner > 1:
+        march = SLIDE_INNER[x.element_size() == 2, axes[0].window > 1]
+        lane_block = min(march.lanes, blocks(plan.inner))
+        row_block = max(1, min(march.lanes // lane_block, blocks(plan.outer)))
+        rows_at_once = min(march.rows, h)
+        strips = -(-w // march.steps) * -(-h // rows_at_once) * d
+        grid = -(-plan.inner // lane_block) * strips * -(-plan.outer // row_block)
+        launch(
+            kernels.slide_inner, grid, march.warps,
+            x, out, *weights, given.numbers, plan.outer, *results, *sources, plan.inner, *common,
+            rows_at_once, march.steps, row_block, lane_block, _SUMS[x.dtype],
+        )  # fmt: skip
+        return
+    march = SLIDE_ROWS[axes[0].window > 1]
+    lanes = plan.outer * d * w
+    grid = -(-lanes // march.lanes) * -(-h // march.steps)
+    launch(
+        kernels.slide_rows, grid, march.warps,
+        x, out, *weights, given.numbers, lanes, *results, *sources, *common,
+        march.steps, march.lanes, _SUMS[x.dtype],
+    )  # fmt: skip
+
+
+def _is_alone(axis: Axis) -> bool:
+    return axis.size == 1 and axis.outputs == 1 and int(divisors(axis)[0]) == 1
+
+
+def _passes(plan: Plan, given: Shares, x: Any, out: Any) -> None:
+    """Sums along D, H and W one after the other, in memory: for windows of any kind and size."""
+    back, device = plan.family in BACK, out.device
+    sizes = [axis.outputs if back else axis.size for axis in plan.axes]
+    left = [k for k in range(3) if not (k < 2 and all(_is_alone(axis) for axis in plan.axes[: k + 1]))]
+    one = divisors_of(Axis(1, 1), device)
+    by = [divisors_of(axis, device) for axis in plan.axes]
+    wide, pair = _SUMS[x.dtype], x.dtype == torch.float64
+    temporary = torch.float32 if wide is tl.float32 else torch.float64
+    now, low = x, x
+    for k in left:
+        t = table(plan.axes[k], back, device)
+        before, source = sizes[:k], sizes[k]
+        sizes[k] = plan.axes[k].size if back else plan.axes[k].outputs
+        beneath, result = math.prod(sizes[k + 1 :]) * plan.inner, sizes[k]
+        total = plan.outer * math.prod(before) * result * beneath
+        ends = k == 2
+        to = out if ends else memory(total, temporary, device)
+        to_low = memory(total, temporary, device) if pair and not ends else to
+        weighs = back and k == left[0]
+        others = (by[1], by[2]) if k == 0 else (one, by[2]) if k == 1 else (one, one)
+        last = sizes[2] if k < 2 else 1
+        if not back and ends:
+            others, last = (by[1], by[0]), sizes[0]
+        launch(
+            kernels.axis_sum, -(-total // LANES), 4,
+            now, low, to, to_low, t.first, t.count, by[k], *others, given.numbers,
+            total, source, result, beneath, t.most, t.step, sizes[1], last, plan.inner,
+            weighs, not back and ends, back and ends, k == left[0],
+            LANES, is_wide(total), wide, pair,
+        )  # fmt: skip
+        now, low = to, to_low

@@ -1,0 +1,351 @@
+"""Maxima, what they select and where gradients go, on a GPU: which kernels a plan gets."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import replace
+from typing import Any
+
+import torch
+import triton.language as tl
+
+from poolgrad.kernels import triton_maxima as kernels
+from poolgrad.kernels.gpu_launch import clear, kept, launch, memory, once
+from poolgrad.kernels.gpu_tables import box, origins_of, skips_of, table, whole_of
+from poolgrad.kernels.gpu_tiles import (
+    LANES,
+    PLANES,
+    ROUTE,
+    evens,
+    has_pairs,
+    inner_block,
+    is_plain,
+    is_small,
+    is_wide,
+    line_sizes,
+    quotients,
+    tiles,
+)
+from poolgrad.plan import Plan
+from poolgrad.windows import Axis
+
+_COMPARED = {
+    torch.float16: tl.float32,
+    torch.bfloat16: tl.float32,
+    torch.float32: tl.float32,
+    torch.float64: tl.float64,
+    torch.int32: tl.int32,
+    torch.int64: tl.int64,
+}
+_NONE = 2**62
+_MOST_TAPS = 32  # windows over a cell that are looked at one by one
+_LEAST_PLANES = 4096
+
+
+@functools.lru_cache(maxsize=64)
+def _lowest(dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    return kept(torch.full((1,), torch.finfo(dtype).min, dtype=dtype), device)
+
+
+def _sizes(plan: Plan) -> tuple[int, ...]:
+    return (*(axis.size for axis in plan.axes), *(axis.outputs for axis in plan.axes))
+
+
+def _outputs(plan: Plan) -> int:
+    return plan.outer * math.prod(axis.outputs for axis in plan.axes) * plan.inner
+
+
+def _inputs(plan: Plan) -> int:
+    return plan.outer * math.prod(axis.size for axis in plan.axes) * plan.inner
+
+
+def maximum(plan: Plan, x: Any, out: Any, index: Any) -> None:
+    """Fill ``out`` with maxima and ``index`` with where they are; either may be missing."""
+    if not (is_plain(plan) and is_small(plan, back=False)):
+        _passes(plan, x, out, index)
+    elif _marches(plan) and plan.selector != "first_max":
+        _best_march(plan, x, out, index)
+    else:
+        _tile(plan, x, out, index)
+
+
+def _marches(plan: Plan) -> bool:
+    """Do windows go on by one cell, and do they share cells along D or H?"""
+    plain = all(axis.stride == 1 and axis.dilation == 1 for axis in plan.axes)
+    return plain and (plan.axes[0].window > 1 or plan.axes[1].window > 1)
+
+
+def _lanes(plan: Plan, sizes: tuple[int, int, int]) -> tuple[bool, int, int]:
+    """Does a plan go along D? How many rows of inner elements lie side by side then, and how many steps are there?"""
+    d, h, w = sizes
+    deep = plan.axes[0].window > 1
+    return (True, plan.outer * h * w, d) if deep else (False, plan.outer * d * w, h)
+
+
+def _blocks(plan: Plan, deep: bool, rows: int, length: int) -> tuple[int, tuple[Any, ...], int]:
+    """Programs that go along an axis; what they are told of their tiles; and warps."""
+    last = plan.inner > 1
+    march = ROUTE[last, deep]
+    lanes = inner_block(plan.inner, march.lanes) if last else march.lanes
+    row_block = march.lanes // lanes
+    programs = -(-rows // row_block) * -(-plan.inner // lanes) if last else -(-rows // lanes)
+    return programs * -(-length // march.steps), (deep, last, march.steps, row_block, lanes), march.warps
+
+
+def _along(plan: Plan, deep: bool) -> tuple[int, ...]:
+    """Sizes, windows and pads of the axis that a kernel goes along and of those beside it."""
+    d, h, w = plan.axes
+    axes = (d, h, w) if deep else (h, Axis(1, 1), w)
+    return (*(axis.size for axis in axes), *(axis.outputs for axis in axes), plan.inner,
+            *(axis.window for axis in axes), *(axis.pad for axis in axes))  # fmt: skip
+
+
+def _best_march(plan: Plan, x: Any, out: Any, index: Any) -> None:
+    d, h, w = (axis.outputs for axis in plan.axes)
+    deep, rows, length = _lanes(plan, (d, h, w))
+    programs, tile, warps = _blocks(plan, deep, rows, length)
+    numbers = _along(plan, deep)
+    launch(
+        kernels.best_march, programs, warps,
+        x, x if out is None else out, x if index is None else index, _lowest(x.dtype, x.device), rows,
+        *numbers[:7], plan.axes[0].size, *plan.index_map[:3], *numbers[7:], *_rules(plan),
+        index is not None, plan.numbering == "position", out is not None,
+        *tile, _COMPARED[x.dtype],
+    )  # fmt: skip
+
+
+def _rules(plan: Plan) -> tuple[bool, bool, bool]:
+    """Does NaN win, is there a floor, may it be infinite?"""
+    return plan.selector in ("first_nan", "all_equal"), plan.selector == "floor", plan.infinite_floor
+
+
+def _tile(plan: Plan, x: Any, out: Any, index: Any) -> None:
+    d, h, w = (axis.outputs for axis in plan.axes)
+    t = tiles(plan, (plan.outer, d, h, w), back=False)
+    launch(
+        kernels.best_tile, t.programs, t.warps,
+        x, x if out is None else out, x if index is None else index, _lowest(x.dtype, x.device),
+        t.rows, *line_sizes(plan), plan.inner, *plan.index_map[:3],
+        *(axis.window for axis in plan.axes), *(axis.stride for axis in plan.axes), *(axis.pad for axis in plan.axes),
+        *(axis.dilation for axis in plan.axes), *_rules(plan), index is not None, plan.numbering == "position",
+        out is not None, t.last, has_pairs(plan), t.row_block, t.lane_block, t.is_wide, _COMPARED[x.dtype],
+        *evens(plan),
+    )  # fmt: skip
+
+
+def _scales(plan: Plan) -> tuple[int, int, int]:
+    """What a step along an axis adds to the number of a cell: among the places of its window, or in the input."""
+    if plan.numbering == "position":
+        return plan.axes[1].size * plan.axes[2].size, plan.axes[2].size, 1
+    return box(plan.axes[1]) * box(plan.axes[2]), box(plan.axes[2]), 1
+
+
+def _passes(plan: Plan, x: Any, out: Any, index: Any) -> None:
+    """The largest along W, H and D one after the other, in memory: for windows of any kind and size."""
+    device, position = x.device, plan.numbering == "position"
+    sizes = [axis.size for axis in plan.axes]
+    scales = _scales(plan)
+    number_dtype = torch.int64 if math.prod(sizes) >= 2**31 or scales[0] * box(plan.axes[0]) >= 2**31 else torch.int32
+    now, numbers = x, x
+    nan_wins, floor, infinite = _rules(plan)
+    for k in (2, 1, 0):
+        axis, t = plan.axes[k], table(plan.axes[k], False, device)
+        if k < 2 and axis.size == axis.outputs == axis.window == 1:
+            continue
+        source, sizes[k] = sizes[k], axis.outputs
+        beneath = math.prod(sizes[k + 1 :]) * plan.inner
+        total = plan.outer * math.prod(sizes) * plan.inner
+        best = memory(total, x.dtype, device)
+        found = memory(total, number_dtype, device) if index is not None else x
+        launch(
+            kernels.axis_best, -(-total // LANES), 4,
+            now, numbers, best, found, t.first, t.count, origins_of(axis, device), total, source, axis.outputs, beneath,
+            t.most, t.step, scales[k], k == 2, position, nan_wins, index is not None, LANES, is_wide(total),
+            _COMPARED[x.dtype],
+        )  # fmt: skip
+        now, numbers = best, found
+    keeps = not nan_wins and not floor
+    tables = [table(axis, False, device) for axis in plan.axes]
+    marks = [skips_of(axis, device) if keeps else whole_of(axis, device) for axis in plan.axes]
+    total = _outputs(plan)
+    launch(
+        kernels.finish_best, -(-total // LANES), 4,
+        x, now, numbers, now if out is None else out, now if index is None else index, _lowest(x.dtype, device),
+        *(t.first for t in tables), *marks, total, *_sizes(plan), plan.inner, *plan.index_map[:3], *scales,
+        keeps, floor, infinite, index is not None, position, out is not None, LANES, is_wide(total),
+        _COMPARED[x.dtype],
+    )  # fmt: skip
+
+
+def _place_dtype(plan: Plan) -> torch.dtype:
+    """Short places, if one more number is left for none."""
+    return torch.uint8 if math.prod(box(axis) for axis in plan.axes) < 255 else torch.int32
+
+
+def _selected(plan: Plan, arrays: dict[str, Any]) -> tuple[str, Any]:
+    """How cells are selected, by "place", "equal" or "near", and by which array."""
+    if plan.selector == "offset":
+        return "place", arrays["index"]
+    if plan.selector == "all_near":
+        return "near", arrays["reference"]
+    x, device = arrays["input"], arrays["input"].device
+    if plan.selector == "all_equal":
+        best = memory(_outputs(plan), x.dtype, device)
+        maximum(plan, x, best, None)
+        return "equal", best
+    is_equal = plan.selector == "first_equal"
+    places = memory(_outputs(plan), torch.int32 if is_equal else _place_dtype(plan), device)
+    if is_equal:
+        _pick(plan, "first", x, x, x, arrays["reference"], places)
+    else:
+        maximum(replace(plan, numbering="offset"), x, None, places)
+    return "place", places
+
+
+def route(plan: Plan, arrays: dict[str, Any], out: Any) -> None:
+    """Gradients go to the selected cells."""
+    how, by = _selected(plan, arrays)
+    grad = arrays["data"]
+    if how != "place":
+        _route_any(plan, how, grad, grad, arrays["input"], by, out)
+    elif is_plain(plan) and is_small(plan, back=True) and by.dtype == torch.uint8 and not plan.last_axis_slowest:
+        if _marches(plan):
+            _march(plan, grad, by, out)
+        else:
+            _route(plan, grad, by, out)
+    elif _has_planes(plan) and plan.selector != "first_equal" and not plan.last_axis_slowest:
+        _route_planes(plan, grad, by, out)
+    else:
+        _route_any(plan, how, grad, by, grad, grad, out)
+
+
+def _route(plan: Plan, grad: Any, places: Any, out: Any) -> None:
+    cells = quotients(plan)
+    t = tiles(plan, (plan.outer, *cells), back=True)
+    launch(
+        kernels.route_tile, t.programs, t.warps,
+        grad, places, out, t.rows, *cells, *line_sizes(plan), plan.inner,
+        *(axis.window for axis in plan.axes), *(axis.stride for axis in plan.axes), *(axis.pad for axis in plan.axes),
+        t.last, t.row_block, t.lane_block, t.is_wide, _COMPARED[grad.dtype], *evens(plan),
+    )  # fmt: skip
+
+
+def _march(plan: Plan, grad: Any, places: Any, out: Any) -> None:
+    d, h, w = (axis.size for axis in plan.axes)
+    deep, rows, length = _lanes(plan, (d, h, w))
+    programs, tile, warps = _blocks(plan, deep, rows, length)
+    launch(
+        kernels.route_march, programs, warps,
+        grad, places, out, rows, *_along(plan, deep), *tile, _COMPARED[grad.dtype],
+    )  # fmt: skip
+
+
+def _has_planes(plan: Plan) -> bool:
+    """Do many windows share a cell, in enough channels for each to be a lane?"""
+    taps = math.prod(-(-box(axis) // axis.stride) for axis in plan.axes)
+    return taps > _MOST_TAPS and plan.outer * plan.inner >= _LEAST_PLANES
+
+
+def _route_planes(plan: Plan, grad: Any, places: Any, out: Any) -> None:
+    clear(out)
+    planes = plan.outer * plan.inner
+    scales = _scales(replace(plan, numbering="offset"))
+    launch(
+        kernels.route_planes, -(-planes // PLANES.lanes), PLANES.warps,
+        grad, places, out, *(origins_of(axis, out.device) for axis in plan.axes), planes, *_sizes(plan), plan.inner,
+        *(axis.dilation for axis in plan.axes), *scales[:2], box(plan.axes[2]), box(plan.axes[1]),
+        PLANES.steps, PLANES.lanes, _COMPARED[grad.dtype],
+    )  # fmt: skip
+
+
+def _route_any(plan: Plan, how: str, grad: Any, places: Any, x: Any, reference: Any, out: Any) -> None:
+    device, total = out.device, _inputs(plan)
+    tables = [table(axis, True, device) for axis in plan.axes]
+    scales = _scales(replace(plan, numbering="offset"))
+    launch(
+        kernels.route_any, -(-total // LANES), 4,
+        grad, places, x, reference, out, *(t.first for t in tables), *(t.count for t in tables),
+        *(origins_of(axis, device) for axis in plan.axes), total, *_sizes(plan), plan.inner,
+        *(t.most for t in tables), *(t.step for t in tables), *(axis.dilation for axis in plan.axes), *scales[:2],
+        how, plan.last_axis_slowest, LANES, is_wide(total), _COMPARED[grad.dtype],
+    )  # fmt: skip
+
+
+def pick(plan: Plan, arrays: dict[str, Any], out: Any) -> None:
+    """What lies at the selected cells, summed."""
+    how, by = _selected(plan, arrays)
+    data = arrays["data"]
+    if how == "place":
+        _pick(plan, how, data, by, data, data, out)
+    else:
+        _pick(plan, how, data, data, arrays["input"], by, out)
+
+
+def _pick(plan: Plan, how: str, data: Any, places: Any, x: Any, reference: Any, out: Any) -> None:
+    device, total = out.device, _outputs(plan)
+    tables = [table(axis, False, device) for axis in plan.axes]
+    launch(
+        kernels.pick_any, -(-total // LANES), 4,
+        data, places, x, reference, out, *(t.first for t in tables), *(t.count for t in tables),
+        *(origins_of(axis, device) for axis in plan.axes), total, *_sizes(plan), plan.inner,
+        *(t.most for t in tables), *(axis.dilation for axis in plan.axes), box(plan.axes[1]), box(plan.axes[2]),
+        how, LANES, is_wide(total), _COMPARED[data.dtype],
+    )  # fmt: skip
+
+
+def first_bad_place(plan: Plan, index: Any) -> int | None:
+    """The first output whose offset names no cell of its window, if there is one."""
+    device, total = index.device, _outputs(plan)
+    tables = [table(axis, False, device) for axis in plan.axes]
+    programs = -(-total // LANES)
+    found = torch.empty(programs, dtype=torch.int64, device=device)
+    launch(
+        kernels.bad_places, programs, 4,
+        index, found, *(t.first for t in tables), *(t.count for t in tables),
+        *(origins_of(axis, device) for axis in plan.axes), total, *(axis.outputs for axis in plan.axes), plan.inner,
+        *(axis.dilation for axis in plan.axes), box(plan.axes[1]), box(plan.axes[2]), _NONE,
+        LANES, is_wide(total),
+    )  # fmt: skip
+    first = int(found.min())
+    return None if first == _NONE else first
+
+
+def _targets(plan: Plan, index: Any) -> Any:
+    """Where an index by position points, in the whole input."""
+    outer_step, cell_step, inner_step, _ = plan.index_map
+    named = index.reshape(plan.outer, -1, plan.inner).to(torch.int64) * cell_step
+    outer = torch.arange(plan.outer, device=index.device)[:, None, None] * outer_step
+    return (named + outer + torch.arange(plan.inner, device=index.device) * inner_step).reshape(-1)
+
+
+def first_bad_position(plan: Plan, index: Any) -> int | None:
+    """The first output whose position lies outside the input, or its part of it, if there is one."""
+    limit = plan.index_map[3]
+    flat = index.reshape(-1).to(torch.int64) if limit >= 0 else _targets(plan, index)
+    bad = (flat < 0) | (flat >= (limit if limit >= 0 else _inputs(plan)))
+    return int(bad.nonzero()[0]) if bool(bad.any()) else None
+
+
+def first_odd_maximum(plan: Plan, x: Any, reference: Any) -> int | None:
+    """The first given maximum that is not that of its window, if there is one."""
+    best = torch.empty(_outputs(plan), dtype=x.dtype, device=x.device)
+    maximum(plan, x, best, None)
+    odd = ~(best == reference.as_strided((best.numel(),), (1,)))
+    return int(odd.nonzero()[0]) if bool(odd.any()) else None
+
+
+def pick_given(plan: Plan, data: Any, index: Any, out: Any) -> None:
+    """What lies at given positions."""
+    once()
+    flat = data.as_strided((data.numel(),), (1,))
+    out.as_strided((out.numel(),), (1,)).copy_(flat[_targets(plan, index)])
+
+
+def route_given(plan: Plan, grad: Any, index: Any, out: Any) -> None:
+    """Gradients go to given positions: sorted by them, so that each is summed by one program, in order."""
+    once()
+    out.zero_()
+    targets, order = torch.sort(_targets(plan, index), stable=True)
+    total, lanes = targets.numel(), 128
+    launch(kernels.add_runs, -(-total // lanes), 4, grad, order, targets, out, total, lanes, _COMPARED[grad.dtype])

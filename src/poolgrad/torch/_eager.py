@@ -1,0 +1,158 @@
+"""Calls of plain eager programs: made ready once, then repeated without a look at their arguments.
+
+An operator costs tens of microseconds before its kernel starts. Where nothing watches the program (no compiler, no
+transform, no mode, no subclass) the kernel is called directly, with the same derivative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import Parameter
+
+from poolgrad.forms import Rule, derived, numbers_of
+from poolgrad.plan import ADJOINT, Shape
+from poolgrad.torch._memory import call_of, order_of
+from poolgrad.torch._operators import Pooled, needs_derivative, overload
+from poolgrad.windows import Axis
+
+Axes = tuple[Axis, ...]
+
+_MOST_KEPT = 1024
+_kept: dict[Hashable, Eager] = {}
+
+
+def _plain_keys() -> frozenset[int]:
+    """Dispatch keys of tensors that are nothing but memory, on the CPU and on a GPU, in inference mode and not."""
+    key = torch._C.DispatchKey
+    found = []
+    for own, cast, grad in (
+        (key.CPU, key.AutocastCPU, key.AutogradCPU),
+        (key.CUDA, key.AutocastCUDA, key.AutogradCUDA),
+    ):
+        inference = torch._C.DispatchKeySet(own).add(cast)
+        found += [inference, inference.add(key.ADInplaceOrView).add(grad)]
+    return frozenset(one.raw_repr() for one in found)
+
+
+_PLAIN = _plain_keys()
+# Looked up once: every small call asks them all.
+_is_compiling = torch.compiler.is_compiling
+_dispatch_keys = torch._C._dispatch_keys
+_has_transforms = torch._C._are_functorch_transforms_active
+_count_modes = torch._C._len_torch_dispatch_stack
+_has_function_mode = torch._C._is_torch_function_mode_enabled
+_tracing_state = torch._C._get_tracing_state
+
+
+def is_plain(tensor: Tensor) -> bool:
+    """Is this a tensor of a program that nothing watches or traces?"""
+    kind = type(tensor)
+    return (
+        not _is_compiling()
+        and (kind is Tensor or kind is Parameter)
+        and _dispatch_keys(tensor).raw_repr() in _PLAIN
+        and not _has_transforms()
+        and not _count_modes()
+        and not _has_function_mode()
+        and _tracing_state() is None
+    )
+
+
+class Eager:
+    """A call on tensors of one shape, order and dtype."""
+
+    __slots__ = ("_adjoint", "_call", "_tangent", "axes", "family", "gives_index", "order", "rule", "shape")
+
+    def __init__(
+        self, family: str, rule: Rule, axes: Axes, shape: Shape, order: Shape, dtype: torch.dtype, gives_index: bool
+    ) -> None:
+        """``shape`` is that of the pooled tensor, ``order`` how its axes lie."""
+        self.family, self.rule, self.axes, self.gives_index = family, rule, axes, gives_index
+        self.shape, self.order = shape, order
+        self._adjoint: Eager | None = None
+        self._tangent: Eager | None = None
+        self._call = call_of(family, rule, axes, shape, order, dtype)
+
+    def run(self, data: Tensor, *by: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """The kernel itself, without its derivative."""
+        return self._call.run(data, *by)
+
+    def __call__(self, data: Tensor, *by: Tensor | None) -> Any:
+        """The result, differentiable; the pair with the index where the call gives it."""
+        if not is_plain(data):
+            return through_operator(self.family, self.rule, self.axes, self.order, self.gives_index, data, *by)
+        return self.plain(data, *by)
+
+    def plain(self, data: Tensor, *by: Tensor | None) -> Any:
+        """The same for data that is known to be plain."""
+        if needs_derivative(data):
+            return Pooled.apply(self, data, *(by or (None, None, None)))
+        out, index = self._call.run(data, *by)
+        return (out, index) if self.gives_index else out
+
+    def _derived(self, family: str) -> Eager:
+        rule = derived(self.rule) if self.family == "maximum" else self.rule
+        return Eager(family, rule, self.axes, self.shape, self.order, self._call.dtype, False)
+
+    def adjoint(self, grad: Tensor, *by: Tensor | None) -> Any:
+        """The derivative in the data, applied backwards."""
+        if self._adjoint is None:
+            self._adjoint = self._derived(ADJOINT.get(self.family, "route"))
+        return self._adjoint(grad, *by)
+
+    def tangent(self, data: Tensor, *by: Tensor | None) -> Any:
+        """The derivative in the data, applied forwards."""
+        if self._tangent is None:
+            self._tangent = self._derived("pick" if self.family == "maximum" else self.family)
+        return self._tangent(data, *by)
+
+
+def kept(key: Hashable) -> Eager | None:
+    """The call under this key, if it was made before."""
+    return _kept.get(key)
+
+
+def keep(key: Hashable, call: Eager) -> Eager:
+    """Put a call under a key."""
+    if len(_kept) >= _MOST_KEPT:
+        _kept.clear()
+    _kept[key] = call
+    return call
+
+
+def traced_order(tensor: Tensor, spatial: int) -> Shape:
+    """The order of a tensor's axes as far as a traced program asks: channels first or last."""
+    rank = tensor.dim()
+    written = tuple(range(rank))
+    last = (*range(rank - spatial - 1), *range(rank - spatial, rank), rank - spatial - 1)
+    if not tensor.is_contiguous() and tensor.permute(last).is_contiguous():
+        return last
+    return written
+
+
+def order_in(tensor: Tensor, spatial: int) -> Shape:
+    """The order of a tensor's axes."""
+    return order_of(tuple(tensor.shape), tensor.stride(), spatial)
+
+
+def through_operator(
+    family: str,
+    rule: Rule,
+    axes: Axes,
+    order: Shape,
+    gives_index: bool,
+    data: Tensor,
+    *by: Tensor | None,
+    drawn: Tensor | None = None,
+) -> Any:
+    """The same through an operator, which can be traced. Axes whose windows are ``drawn`` have windows of no cells."""
+    numbers, tables = numbers_of(axes)
+    if torch.jit.is_tracing():  # where sizes are tensors, which lists of integers do not hold
+        numbers, tables = [int(number) for number in numbers], [int(entry) for entry in tables]
+    selecting = (by or (None, None, None)) if family in ("pick", "route") else ()
+    made = overload(family)(data, *selecting, numbers, tables, rule.text(), list(order), drawn)
+    return made if gives_index or family != "maximum" else made[0]

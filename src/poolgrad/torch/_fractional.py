@@ -1,0 +1,220 @@
+"""Fractional pooling: windows at uneven steps, so that any number of outputs is possible.
+
+PyTorch draws the steps anew for each plane (batch entry and channel), TensorFlow once for each axis, where windows end
+at the next one's start. Both are here.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from poolgrad import errors
+from poolgrad.arguments import choice, describe
+from poolgrad.errors import InvalidArgumentError, UnsupportedError
+from poolgrad.forms import Rule
+from poolgrad.torch._arguments import Numbers, checked_rank, per_axis
+from poolgrad.torch._eager import Eager, is_plain, order_in, through_operator, traced_order
+from poolgrad.torch._functions import saving, widened
+from poolgrad.torch._operators import needs_derivative, sequence_axes
+from poolgrad.torch._places import moved
+from poolgrad.windows import Axis, torch_fractional_starts
+
+Ratios = float | Sequence[float]
+
+
+def _outputs(sizes: Sequence[int], output_size: Any, output_ratio: Any) -> tuple[int, ...]:
+    spatial = len(sizes)
+    if (output_size is None) == (output_ratio is None):
+        raise InvalidArgumentError(
+            f"output_size or output_ratio must be given, and not both, got {output_size} and {output_ratio}"
+        )
+    if output_size is not None:
+        return per_axis("output_size", output_size, spatial, 1)
+    ratios = tuple(output_ratio) if isinstance(output_ratio, list | tuple) else (output_ratio,) * spatial
+    if len(ratios) != spatial or not all(isinstance(ratio, float) and 0 < ratio < 1 for ratio in ratios):
+        raise InvalidArgumentError(
+            f"output_ratio must be one number or {spatial}, between 0 and 1, got {describe(output_ratio)}"
+        )
+    return tuple(max(int(size * ratio), 1) for size, ratio in zip(sizes, ratios, strict=True))
+
+
+def _starts(sample: Tensor, size: int, window: int, outputs: int) -> Tensor:
+    """Where the windows of each plane begin, [planes..., outputs]."""
+    steps = torch.arange(outputs, dtype=sample.dtype, device=sample.device)
+    sample = sample.unsqueeze(-1)
+    starts = torch_fractional_starts(size, window, outputs, steps, sample, lambda x: x.to(torch.int64))
+    last = steps == outputs - 1
+    return torch.where(last, size - window, starts)
+
+
+def _places(samples: Tensor, sizes: Sequence[int], window: Sequence[int], outputs: Sequence[int]) -> Tensor:
+    """The cells of every window, [planes..., outputs..., cells of a window]."""
+    spatial = len(sizes)
+    planes = samples.dim() - 1
+    places = torch.zeros((), dtype=torch.int64, device=samples.device)
+    for k in range(spatial):
+        # PyTorch's samples stand in the order of the axes in 3-D, and width first in 2-D.
+        sample = samples[..., spatial - 1 - k if spatial == 2 else k]
+        cells = _starts(sample, sizes[k], window[k], outputs[k]).unsqueeze(-1)
+        cells = cells + torch.arange(window[k], device=samples.device)
+        shape = [*cells.shape[:planes], *[1] * (2 * spatial)]
+        shape[planes + k], shape[planes + spatial + k] = outputs[k], window[k]
+        places = places * sizes[k] + cells.reshape(shape)
+    return places.flatten(-spatial)
+
+
+def _winners(input: Tensor, places: Tensor, spatial: int) -> Tensor:
+    """The place of the first maximum of each window."""
+    cells = input.detach().flatten(-spatial)
+    values = cells.gather(-1, places.flatten(-spatial - 1)).unflatten(-1, places.shape[-spatial - 1 :])
+    count = values.shape[-1]
+    rule = Rule("first_nan", "position", "int64", "plane")
+    flat = values.reshape(1, -1, count)
+    order = (0, 1, 2)
+    _, winner = through_operator("maximum", rule, (Axis(count, 1, count, count),), order, True, flat)
+    return places.gather(-1, winner.reshape(*values.shape[:-1], 1)).squeeze(-1)
+
+
+def _torch_pooled(input: Tensor, spatial: int, window: Any, outputs: tuple[int, ...], samples: Any) -> Any:
+    sizes = input.shape[-spatial:]
+    for size, cells, count in zip(sizes, window, outputs, strict=True):
+        if count + cells - 1 > size:
+            raise InvalidArgumentError(
+                f"output_size must leave room for the windows: {count} + {cells} - 1 is more than {size} cells"
+            )
+    batch = input.shape[0] if input.dim() == spatial + 2 else 1
+    wanted = (batch, input.shape[-spatial - 1], spatial)
+    if samples is None:
+        samples = torch.rand(wanted, dtype=input.dtype, device=input.device)
+    if samples.dim() != 3 or samples.shape[0] < batch or samples.shape[1:] != wanted[1:]:
+        raise InvalidArgumentError(
+            f"_random_samples must have shape {list(wanted)} or more along the batch, got {list(samples.shape)}"
+        )
+    samples = samples[:batch] if input.dim() == spatial + 2 else samples[0]
+    index = _winners(input, _places(samples, sizes, window, outputs), spatial)
+    return moved("pick", input, index, sizes, outputs), index
+
+
+def _sequence_pooled(
+    family: str, input: Tensor, outputs: Sequence[int], overlapping: bool, pseudo_random: bool, indices: bool
+) -> Any:
+    """Pooling over a grid whose borders TensorFlow's rule draws."""
+    spatial = len(outputs)
+    sizes = input.shape[-spatial:]
+    rule = Rule() if family == "mean" else Rule("first_nan", "position", "int64", "plane")
+    if not is_plain(input):
+        # Borders that nobody knows yet are a tensor of their own.
+        drawn = torch.ops.poolgrad.borders(input.detach(), sizes, outputs, overlapping, pseudo_random)
+        axes = tuple([Axis(size, count, 0) for size, count in zip(sizes, outputs, strict=True)])
+        order = traced_order(input, spatial)
+        return through_operator(family, rule, axes, order, indices, input, drawn=drawn)
+    axes = sequence_axes(sizes, outputs, overlapping, pseudo_random)
+    if family == "maximum" and not indices:
+        rule = saving(axes) if needs_derivative(input) else Rule("first_nan")
+    return Eager(family, rule, axes, tuple(input.shape), order_in(input, spatial), input.dtype, indices)(input)
+
+
+def _checked_outputs(sizes: Sequence[int], outputs: Sequence[int]) -> None:
+    for size, count in itertools.zip_longest(sizes, outputs):
+        if count > size:
+            raise InvalidArgumentError(f"output_size must be at most the input's {size} cells, got {count}")
+
+
+def _fractional_max(
+    spatial: int,
+    input: Tensor,
+    kernel_size: Any,
+    output_size: Any,
+    output_ratio: Any,
+    return_indices: bool,
+    samples: Any,
+    rule: str,
+    overlapping: bool,
+) -> Any:
+    name = f"fractional_max_pool{spatial}d"
+    try:
+        checked_rank(input, spatial)
+        input = widened(input, name)
+        outputs = _outputs(input.shape[-spatial:], output_size, output_ratio)
+        if choice("sequence", rule, ("torch", "tensorflow")) == "torch":
+            window = per_axis("kernel_size", kernel_size, spatial, 1)
+            out = _torch_pooled(input, spatial, window, outputs, samples)
+            return out if return_indices else out[0]
+        _checked_outputs(input.shape[-spatial:], outputs)
+        return _sequence_pooled("maximum", input, outputs, overlapping, False, return_indices)
+    except errors.RAISED as error:
+        raise errors.named(name, error) from None
+
+
+def fractional_max_pool2d(
+    input: Tensor,
+    kernel_size: Numbers,
+    output_size: Numbers | None = None,
+    output_ratio: Ratios | None = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+    *,
+    sequence: str = "torch",
+    overlapping: bool = False,
+) -> Any:
+    """``torch.nn.functional.fractional_max_pool2d``; with ``sequence="tensorflow"`` by TensorFlow's rule.
+
+    TensorFlow's windows reach to the next one's start, with ``overlapping`` one cell further; ``kernel_size`` is then
+    not used.
+
+    >>> fractional_max_pool2d(torch.arange(16.0).view(1, 4, 4), 2, output_size=2).shape
+    torch.Size([1, 2, 2])
+    """
+    return _fractional_max(
+        2, input, kernel_size, output_size, output_ratio, return_indices, _random_samples, sequence, overlapping
+    )
+
+
+def fractional_max_pool3d(
+    input: Tensor,
+    kernel_size: Numbers,
+    output_size: Numbers | None = None,
+    output_ratio: Ratios | None = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+    *,
+    sequence: str = "torch",
+    overlapping: bool = False,
+) -> Any:
+    """``torch.nn.functional.fractional_max_pool3d``; as :func:`fractional_max_pool2d`.
+
+    >>> fractional_max_pool3d(torch.arange(64.0).view(1, 4, 4, 4), 2, output_ratio=0.5).shape
+    torch.Size([1, 2, 2, 2])
+    """
+    return _fractional_max(
+        3, input, kernel_size, output_size, output_ratio, return_indices, _random_samples, sequence, overlapping
+    )
+
+
+def fractional_avg_pool2d(
+    input: Tensor,
+    output_size: Numbers | None = None,
+    output_ratio: Ratios | None = None,
+    *,
+    overlapping: bool = False,
+    pseudo_random: bool = False,
+) -> Tensor:
+    """The average of each cell of a grid whose borders TensorFlow's rule draws, with PyTorch's generator.
+
+    >>> fractional_avg_pool2d(torch.ones(1, 5, 5), output_ratio=0.7).shape
+    torch.Size([1, 3, 3])
+    """
+    try:
+        checked_rank(input, 2)
+        if not input.dtype.is_floating_point:
+            raise UnsupportedError(f"input must have a float dtype, got {input.dtype}")
+        outputs = _outputs(input.shape[-2:], output_size, output_ratio)
+        _checked_outputs(input.shape[-2:], outputs)
+        return cast(Tensor, _sequence_pooled("mean", input, outputs, overlapping, pseudo_random, False))
+    except errors.RAISED as error:
+        raise errors.named("fractional_avg_pool2d", error) from None

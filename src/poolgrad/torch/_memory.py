@@ -1,0 +1,249 @@
+"""Tensors as memory: in which order their axes lie, new ones in the same order, and kernels run on them."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from poolgrad import results
+from poolgrad.errors import InvalidArgumentError, UnsupportedError
+from poolgrad.faults import explain
+from poolgrad.forms import TRUSTED, Rule, flattened, plan_of
+from poolgrad.kernels import cpu
+from poolgrad.plan import BACK, Plan, Shape
+from poolgrad.windows import Axis
+
+NAMES = {name: getattr(torch, name) for name in ("float16", "bfloat16", "float32", "float64")}
+NAMES |= {f"{sign}int{bits}": getattr(torch, f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)}
+DTYPES = {dtype: name for name, dtype in NAMES.items()}
+_HOST = torch.device("cpu")
+_SMALL = results.LEAST // 8  # elements of which a result of the pool has at least so many, whatever the dtype
+ROLES = {"input": "input", "reference": "the maxima", "index": "indices", "data": "the gradient"}
+
+
+class Side(NamedTuple):
+    """Shape and strides of the tensors on one side of a call: dense, in one order."""
+
+    shape: Shape
+    strides: Shape
+    numel: int
+
+
+def contiguous_strides(shape: Shape) -> Shape:
+    """Strides of a tensor whose axes lie in order.
+
+    >>> contiguous_strides((2, 3, 4))
+    (12, 4, 1)
+    """
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= max(size, 1)
+    return tuple(reversed(strides))
+
+
+def side(shape: Shape, order: Shape) -> Side:
+    """A side whose axes lie in memory in this order.
+
+    >>> side((2, 3, 4), (0, 2, 1)).strides
+    (12, 1, 3)
+    """
+    strides = [0] * len(shape)
+    for axis, step in zip(order, contiguous_strides(tuple(shape[axis] for axis in order)), strict=True):
+        strides[axis] = step
+    return Side(shape, tuple(strides), math.prod(shape))
+
+
+def written_side(shape: Shape) -> Side:
+    """A side whose axes lie in memory as they are written."""
+    return Side(shape, contiguous_strides(shape), math.prod(shape))
+
+
+def order_of(shape: Shape, strides: Shape, spatial: int) -> Shape:
+    """The order in which the axes of a tensor lie, if its last ``spatial`` ones lie together; else as written.
+
+    >>> order_of((2, 3, 4, 5), (60, 1, 15, 3), 2), order_of((2, 3, 4, 5), (60, 20, 1, 4), 2)
+    ((0, 2, 3, 1), (0, 1, 2, 3))
+    """
+    rank = len(shape)
+    written = tuple(range(rank))
+    # Equal strides belong to axes of one cell: those stay in the order they are written in.
+    order = tuple(sorted(written, key=lambda axis: (-strides[axis], axis)))
+    last = tuple(range(rank - spatial, rank))
+    for candidate in (written, order):
+        first = candidate.index(last[0])
+        together = candidate[first : first + spatial] == last
+        if together and _is_dense(shape, strides, candidate):
+            return candidate
+    return written
+
+
+def _is_dense(shape: Shape, strides: Shape, order: Shape) -> bool:
+    wanted = contiguous_strides(tuple(shape[axis] for axis in order))
+    return all(shape[axis] == 1 or strides[axis] == step for axis, step in zip(order, wanted, strict=True))
+
+
+def laid(tensor: Tensor, wanted: Side) -> Tensor:
+    """The tensor itself if it lies as wanted, else a copy that does."""
+    strides = tensor.stride()
+    if all(n == 1 or a == b for n, a, b in zip(wanted.shape, strides, wanted.strides, strict=True)):
+        return tensor
+    return torch.empty_strided(wanted.shape, wanted.strides, dtype=tensor.dtype, device=tensor.device).copy_(tensor)
+
+
+def empty(wanted: Side, dtype: torch.dtype, near: Tensor) -> Tensor:
+    """A new tensor that will be computed from the one at ``near``."""
+    if not near.is_cpu:
+        return torch.empty_strided(wanted.shape, wanted.strides, dtype=dtype, device=near.device)
+    if wanted.numel < _SMALL or wanted.numel * dtype.itemsize < results.LEAST:
+        return torch.empty_strided(wanted.shape, wanted.strides, dtype=dtype, device=_HOST)
+    needed = wanted.numel * dtype.itemsize
+    results.refuse_vast(wanted.shape, dtype, needed)
+    memory = torch.from_numpy(results.empty_bytes(needed, near.data_ptr())).untyped_storage()
+    # Not a view of it, which programs could not change in place.
+    return torch.empty(0, dtype=dtype).set_(memory, 0, wanted.shape, wanted.strides)
+
+
+class Call:
+    """A plan made ready for tensors: what each looks like, and the problem of the native core."""
+
+    __slots__ = (
+        "data_role",
+        "dtype",
+        "index_dtype",
+        "inputs",
+        "is_empty",
+        "is_trusted",
+        "names",
+        "outputs",
+        "plan",
+        "problem",
+        "reads",
+        "repeats",
+        "writes",
+    )
+
+    def __init__(
+        self, plan: Plan, reads: Side, writes: Side, names: Mapping[str, str] = ROLES, *, is_trusted: bool = False
+    ) -> None:
+        """``names`` are what an error calls the tensors, by role; an index that ``is_trusted`` was made by a kernel."""
+        self.is_trusted = is_trusted
+        self.plan, self.reads, self.writes, self.names = plan, reads, writes, names
+        back = plan.family in BACK
+        self.inputs, self.outputs = (writes, reads) if back else (reads, writes)
+        self.dtype = NAMES[plan.dtype]
+        gives_index = plan.family == "maximum" and plan.numbering != "ordinal"
+        self.index_dtype = NAMES[plan.index_dtype] if gives_index else None
+        self.data_role = "input" if plan.family in ("mean", "maximum") else "data"
+        self.is_empty = 0 in reads.shape or 0 in writes.shape
+        self.problem: Any = None  # made when a tensor of the host comes
+        self.repeats: dict[int, Any] = {}  # launches, by the number of the GPU
+
+    def run(
+        self, data: Tensor, input: Tensor | None = None, reference: Tensor | None = None, index: Tensor | None = None
+    ) -> tuple[Tensor, Tensor | None]:
+        """A new result, and the index of its maxima if the plan wants one."""
+        if data.shape != self.reads.shape or data.dtype != self.dtype:
+            raise self._misfit(self.data_role, data, self.reads, self.dtype, data)
+        if data.stride() != self.reads.strides:
+            data = laid(data, self.reads)
+        if index is not None:
+            index = self._fitting("index", index, self.outputs, NAMES[self.plan.index_dtype], data)
+        if input is not None:
+            input = self._fitting("input", input, self.inputs, self.dtype, data)
+        if reference is not None:
+            reference = self._fitting("reference", reference, self.outputs, self.dtype, data)
+        out = empty(self.writes, self.dtype, data)
+        out_index = None if self.index_dtype is None else empty(self.writes, self.index_dtype, data)
+        self.fill(data, input, reference, index, out, out_index)
+        return out, out_index
+
+    def _fitting(self, role: str, tensor: Tensor, side: Side, dtype: torch.dtype, data: Tensor) -> Tensor:
+        """The tensor as it has to lie; kernels know its address only."""
+        if tensor.shape != side.shape or tensor.dtype != dtype or tensor.device != data.device:
+            raise self._misfit(role, tensor, side, dtype, data)
+        return laid(tensor, side)
+
+    def _misfit(self, role: str, tensor: Tensor, side: Side, dtype: torch.dtype, data: Tensor) -> InvalidArgumentError:
+        return InvalidArgumentError(
+            f"{self.names[role]} must have shape {list(side.shape)} and dtype {dtype} on {data.device}, got"
+            f" {list(tensor.shape)} and {tensor.dtype} on {tensor.device}"
+        )
+
+    def fill(
+        self,
+        data: Tensor,
+        input: Tensor | None,
+        reference: Tensor | None,
+        index: Tensor | None,
+        out: Tensor,
+        out_index: Tensor | None,
+    ) -> None:
+        """Fill tensors that lie as the call says; so must all that it reads."""
+        if self.is_empty:
+            out.zero_()
+            return
+        if data.is_cpu:
+            here = data.data_ptr()
+            is_input = self.data_role == "input"
+            if self.problem is None:
+                self.problem = cpu.problem(self.plan)
+            bad = cpu.run_at(
+                self.problem,
+                here if is_input else (0 if input is None else input.data_ptr()),
+                0 if reference is None else reference.data_ptr(),
+                0 if index is None else index.data_ptr(),
+                0 if is_input else here,
+                out.data_ptr(),
+                0 if out_index is None else out_index.data_ptr(),
+                torch.get_num_threads(),
+            )
+            if bad is None:
+                return
+        else:
+            repeat = self.repeats.get(data.device.index)
+            sources = (data, reference, index, None) if self.data_role == "input" else (input, reference, index, data)
+            if repeat is not None and repeat.run((*sources, out, out_index)):
+                return
+        arrays = {"input": input, "reference": reference, "index": index, self.data_role: data}
+        given = {role: tensor for role, tensor in arrays.items() if tensor is not None}
+        if not data.is_cpu:
+            bad = _gpu().run(self.plan, given, out, out_index, is_trusted=self.is_trusted, repeats=self.repeats)
+        if bad is not None:
+            # The plan knows memory, not the order of axes.
+            flat = {role: _in_memory_order(tensor, self.plan) for role, tensor in given.items()}
+            raise InvalidArgumentError(explain(self.plan, flat, self.names, bad))
+
+
+def call_of(family: str, rule: Rule, axes: Sequence[Axis], shape: Shape, order: Shape, dtype: torch.dtype) -> Call:
+    """The call that pools the last axes: ``shape`` is that of the pooled side, ``order`` how all axes lie in memory."""
+    if dtype not in DTYPES:
+        raise UnsupportedError(f"input must have one of the dtypes {', '.join(DTYPES.values())}, got {dtype}")
+    rank, spatial = len(shape), len(axes)
+    first = order.index(rank - spatial)
+    if sorted(order) != list(range(rank)) or order[first : first + spatial] != tuple(range(rank - spatial, rank)):
+        raise InvalidArgumentError(f"order must have the last {spatial} of {rank} axes together, got {list(order)}")
+    outer = math.prod(shape[axis] for axis in order[:first])
+    inner = math.prod(shape[axis] for axis in order[first + spatial :])
+    folded = flattened(axes) if rule.selector == "given" else axes
+    plan = plan_of(family, rule, DTYPES[dtype], outer, folded, inner)
+    sides = side(shape, order), side((*shape[:-spatial], *(axis.outputs for axis in axes)), order)
+    reads, writes = reversed(sides) if family in BACK else sides
+    return Call(plan, reads, writes, is_trusted=TRUSTED in rule.flags)
+
+
+def _in_memory_order(tensor: Tensor, plan: Plan) -> Tensor:
+    shape = plan.output_shape if tensor.numel() == math.prod(plan.output_shape) else plan.input_shape
+    return tensor.as_strided(shape, contiguous_strides(shape))
+
+
+def _gpu() -> Any:
+    try:
+        return importlib.import_module("poolgrad.kernels.gpu")
+    except ImportError as error:
+        raise UnsupportedError(f"tensors of a GPU need Triton, which comes with PyTorch for it: {error}") from error

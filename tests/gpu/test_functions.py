@@ -1,0 +1,243 @@
+"""Functions, modules and raw_ops on CUDA tensors: the CPU's bits, every derivative, clear refusals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch.library import opcheck
+
+import poolgrad
+import poolgrad.torch
+from poolgrad import raw_ops
+from poolgrad.forms import Rule, numbers_of
+from poolgrad.torch._eager import is_plain
+from poolgrad.windows import torch_axis
+from tests.frontends.torch_cases import ADAPTIVE, AVERAGES, CASES, FEW, MAXIMA, Case
+from tests.unit.good_calls import PLAIN, RAW
+
+pytestmark = pytest.mark.gpu
+DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
+
+def results(case: Case, x: Tensor) -> list[Tensor]:
+    """The value and the gradient, on the host."""
+    leaf = x.detach().clone(memory_format=torch.preserve_format).requires_grad_()
+    y = case.ours(leaf)
+    (grad,) = torch.autograd.grad(y, leaf, torch.linspace(-1, 2, y.numel()).to(y).reshape(y.shape))
+    assert y.device == grad.device == x.device
+    assert grad.stride() == x.stride()
+    return [y.detach().cpu(), grad.cpu()]
+
+
+@pytest.mark.parametrize("order", ["first", "last"])
+@pytest.mark.parametrize("case", CASES)
+def test_the_cpus_bits(case: Case, order: str) -> None:
+    for dtype in DTYPES:
+        x = case.input(dtype, order=order)
+        for here, there in zip(results(case, x), results(case, x.cuda()), strict=True):
+            assert torch.equal(here, there)
+            assert here.stride() == there.stride()
+
+
+@pytest.mark.parametrize("case", MAXIMA + [case for case in ADAPTIVE if "max" in case.values[0].name])
+def test_indices(case: Case) -> None:
+    x = case.input()
+    indexed = Case(case.name, case.sizes, {**case.arguments, "return_indices": True})
+    (y, index), (there, index_there) = indexed.ours(x), indexed.ours(x.cuda())
+    assert torch.equal(there.cpu(), y)
+    assert torch.equal(index_there.cpu(), index)
+
+
+UNPOOLED = [
+    pytest.param(1, (13,), id="line"),
+    pytest.param(2, (7, 9), id="plane"),
+    pytest.param(3, (5, 6, 7), id="volume"),
+]
+
+
+@pytest.mark.parametrize("window", [2, 3])
+@pytest.mark.parametrize(("spatial", "sizes"), UNPOOLED)
+def test_unpooling(spatial: int, sizes: tuple[int, ...], window: int) -> None:
+    """Windows of three cells that go on by two name some places more than once: the last value stays."""
+    spatial = len(sizes)
+    x = torch.randn(2, 3, *sizes, generator=torch.Generator().manual_seed(1))
+    y, index = getattr(poolgrad.torch, f"max_pool{spatial}d")(x, window, 2, return_indices=True)
+    found = []
+    for device in ("cpu", "cuda"):
+        leaf = y.to(device, copy=True).requires_grad_()
+        unpool = getattr(poolgrad.torch, f"max_unpool{spatial}d")
+        back = unpool(leaf, index.to(device), window, 2, output_size=sizes)
+        (back * torch.arange(float(back.numel()), device=device).reshape(back.shape)).sum().backward()
+        found.append([back.detach().cpu(), leaf.grad.cpu()])
+    for here, there in zip(*found, strict=True):
+        assert torch.equal(here, there)
+
+
+@pytest.mark.parametrize("order", ["first", "last"])
+@pytest.mark.parametrize("case", [*FEW, AVERAGES[5], MAXIMA[5]])
+def test_launches_are_repeated(case: Case, order: str) -> None:
+    """Kernels that a call has launched before are launched again, on other tensors, wherever these lie."""
+    for number in range(4):
+        x = case.input(torch.float32, order=order) * (number + 1)
+        there = x.cuda()
+        if number == 2:  # not where PyTorch's own memory begins
+            there = torch.empty(x.numel() + 1, device="cuda")[1:].as_strided(x.shape, x.stride()).copy_(x)
+            assert there.data_ptr() % 16
+        for ours, theirs in zip(results(case, x), results(case, there), strict=True):
+            assert torch.equal(ours, theirs)
+
+
+def test_calls_need_no_operator() -> None:
+    """Plain tensors of a GPU go straight to the kernels, as those of the CPU do."""
+    x = torch.zeros(1, 1, 4, 4, device="cuda")
+    assert is_plain(x)
+    assert is_plain(x.requires_grad_())
+    with torch.inference_mode():
+        assert is_plain(torch.zeros(1, device="cuda"))
+
+
+def to(device: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    return {k: torch.from_numpy(v.copy()).to(device) if isinstance(v, np.ndarray) else v for k, v in arguments.items()}
+
+
+def arrays(result: Any) -> list[Any]:
+    if isinstance(result, tuple):
+        return [array for one in result for array in arrays(one)]
+    return [result.cpu().numpy() if isinstance(result, Tensor) else result]
+
+
+@pytest.mark.parametrize("name", sorted({*RAW, *PLAIN} - {"pooling_sequence"}))
+def test_raw_ops_and_plain_functions(name: str) -> None:
+    function = getattr(raw_ops if name in RAW else poolgrad, name)
+    arguments = {**RAW, **PLAIN}[name]
+    expected, found = function(**arguments), function(**to("cuda", arguments))
+    first = found[0] if isinstance(found, tuple) else found
+    assert first.is_cuda
+    for ours, theirs in zip(arrays(found), arrays(expected), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("name", ["avg_pool", "max_pool", "max_pool_grad", "avg_pool_grad"])
+def test_out(name: str) -> None:
+    arguments = to("cuda", PLAIN[name])
+    expected = getattr(poolgrad, name)(**arguments)
+    out = torch.full_like(expected, 7)
+    assert getattr(poolgrad, name)(**arguments, out=out) is out
+    assert torch.equal(out, expected)
+
+
+@pytest.mark.parametrize("case", FEW)
+def test_derivatives(case: Case) -> None:
+    x = case.input(batch=1)[:, :1].cuda().requires_grad_()
+    assert torch.autograd.gradcheck(case.ours, x, fast_mode=True, check_forward_ad=True, check_batched_grad=True)
+    assert torch.autograd.gradgradcheck(case.ours, x, fast_mode=True)
+    hessian = torch.func.hessian(lambda x: (case.ours(x) ** 3).sum())(x.detach())
+    here = torch.func.hessian(lambda x: (case.ours(x) ** 3).sum())(x.detach().cpu())
+    torch.testing.assert_close(hessian.cpu(), here)
+    several = torch.stack([x, -x]).detach()
+    assert torch.equal(torch.func.vmap(case.ours)(several)[1], case.ours(-x))
+
+
+def test_operators() -> None:
+    form = numbers_of((torch_axis(5, 3, 2, (1, 1), counts_padding=True), torch_axis(6, 2, 2, (0, 0))))
+    x = torch.randn(2, 3, 5, 6, dtype=torch.float64, device="cuda")
+    order = [0, 2, 3, 1]
+    offset = Rule("first_nan", "offset", "uint8").text()
+    y, offsets = torch.ops.poolgrad.maximum(x, *form, offset, order)
+    for name, arguments in (
+        ("mean", (x, *form, Rule().text(), order)),
+        ("spread", (y, *form, Rule().text(), order)),
+        ("maximum", (x, *form, offset, order)),
+        ("pick", (x, None, None, offsets, *form, Rule("offset", "offset", "uint8").text(), order)),
+        ("route", (y, None, None, offsets, *form, Rule("offset", "offset", "uint8").text(), order)),
+    ):
+        data = arguments[0].clone().requires_grad_()
+        opcheck(getattr(torch.ops.poolgrad, name).default, (data, *arguments[1:]))
+
+
+@pytest.mark.parametrize("counts", [True, False])
+@pytest.mark.parametrize("spatial", [2, 3])
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_gradients_of_padded_averages_channels_last(spatial: int, counts: bool, dtype: torch.dtype) -> None:
+    """pytorch#188344: PyTorch's own, channels last on CUDA with padding, were wrong."""
+    x = torch.randn(2, 20, *[7] * spatial, dtype=dtype, device="cuda")
+    formats = (torch.contiguous_format, torch.channels_last if spatial == 2 else torch.channels_last_3d)
+    grads = []
+    for memory_format in formats:
+        leaf = x.clone(memory_format=memory_format).requires_grad_()
+        y = getattr(poolgrad.torch, f"avg_pool{spatial}d")(leaf, 3, 2, 1, count_include_pad=counts)
+        y.backward(torch.linspace(-1, 1, y.numel(), device="cuda").to(dtype).reshape(y.shape))
+        grads.append(leaf.grad)
+    assert torch.equal(grads[0], grads[1])
+    leaf = x.double().requires_grad_()  # contiguous, where theirs is right
+    y = getattr(torch.nn.functional, f"avg_pool{spatial}d")(leaf, 3, 2, 1, count_include_pad=counts)
+    y.backward(torch.linspace(-1, 1, y.numel(), device="cuda").to(dtype).double().reshape(y.shape))
+    torch.testing.assert_close(grads[0].double(), leaf.grad, rtol=2 * torch.finfo(dtype).eps, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["avg_pool2d", "max_pool3d", "adaptive_avg_pool3d", "adaptive_max_pool2d"])
+def test_odd_tensors(name: str) -> None:
+    """No elements, and slices that have to be copied first."""
+    spatial = int(name[-2])
+    argument = {"output_size": 2} if "adaptive" in name else {"kernel_size": 2}
+    pool = getattr(poolgrad.torch, name)
+    assert pool(torch.zeros(0, 3, *[4] * spatial, device="cuda"), **argument).shape == (0, 3, *[2] * spatial)
+    x = torch.randn(4, 6, *[8] * spatial)
+    cut, cut_there = x[::2, 1::2, ..., ::2].transpose(-1, -2), x.cuda()[::2, 1::2, ..., ::2].transpose(-1, -2)
+    assert torch.equal(pool(cut_there, **argument).cpu(), pool(cut, **argument))
+
+
+def test_refusals() -> None:
+    x = torch.arange(16, device="cuda").reshape(1, 4, 4)
+    with pytest.raises(poolgrad.UnsupportedError, match="on a GPU the dtype must be float16"):
+        poolgrad.torch.max_pool2d(x, 2)
+    y = x.float()
+    index = torch.full((1, 2, 2), 16, device="cuda")
+    with pytest.raises(poolgrad.InvalidArgumentError, match="indices"):
+        poolgrad.torch.max_unpool2d(y[:, :2, :2], index, 2)
+    with pytest.raises(poolgrad.InvalidArgumentError, match="device"):
+        poolgrad.torch.max_unpool2d(y[:, :2, :2], index.cpu(), 2)
+    with pytest.raises(poolgrad.InvalidArgumentError, match="on the device of"):
+        poolgrad.max_pool_grad(torch.ones(1, 2, 2, 1), torch.ones(1, 4, 4, 1, device="cuda"), 2)
+
+
+@pytest.mark.parametrize("sequence", ["torch", "tensorflow"])
+def test_fractional(sequence: str) -> None:
+    x = torch.randn(2, 3, 11, 12)
+    samples = torch.rand(2, 3, 2)
+    found = []
+    for here in (x, x.cuda()):
+        leaf = here.clone().requires_grad_()
+        torch.manual_seed(3)
+        y, index = poolgrad.torch.fractional_max_pool2d(
+            leaf, 2, 5, return_indices=True, _random_samples=samples.to(here.device), sequence=sequence
+        )
+        torch.manual_seed(4)
+        mean = poolgrad.torch.fractional_avg_pool2d(leaf, 5, overlapping=True)
+        (y + mean).pow(2).sum().backward()
+        found.append([one.detach().cpu() for one in (y, index, mean, leaf.grad)])
+    for ours, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("case", [AVERAGES[7], MAXIMA[6]])
+def test_streams(case: Case) -> None:
+    """Kernels run on the stream that is current, and a graph can hold them."""
+    x = case.input(torch.float32).cuda()
+    expected = case.ours(x)
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        there = case.ours(x * 2)
+    torch.cuda.current_stream().wait_stream(stream)
+    assert torch.equal(there, case.ours(x * 2))
+    graph, source = torch.cuda.CUDAGraph(), torch.zeros_like(x)
+    with torch.cuda.graph(graph):
+        result = case.ours(source)
+    source.copy_(x)
+    graph.replay()
+    assert torch.equal(result, expected)

@@ -1,0 +1,111 @@
+"""GPU kernels give the bits of the native core, for any plan."""
+
+import random
+
+import pytest
+import torch
+
+from poolgrad.errors import UnsupportedError
+from poolgrad.kernels import gpu, gpu_maxima
+from poolgrad.plan import fold, make
+from poolgrad.windows import Axis, make_axis, torch_axis
+from tests.gpu.cases import DTYPES, Case, case_of, drawn_case
+
+# The interpreter warns of what NaN and infinities do.
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+def assert_same(found: torch.Tensor, expected: torch.Tensor) -> None:
+    """The same bits; a NaN may be any."""
+    found = found.cpu()
+    bits, wanted = (tensor.contiguous().view(BITS[tensor.element_size()]) for tensor in (found, expected))
+    if expected.dtype.is_floating_point:
+        assert torch.equal(found.isnan(), expected.isnan())
+        bits, wanted = bits[~found.isnan()], wanted[~expected.isnan()]
+    assert torch.equal(bits, wanted)
+
+
+def check(case: Case) -> None:
+    bad, out, index = case.expected()
+    found, found_index = case.results(DEVICE)
+    arrays = {role: tensor.to(DEVICE) for role, tensor in case.arrays.items()}
+    assert gpu.run(case.plan, arrays, found, found_index) == bad
+    if bad is None:
+        assert_same(found, out)
+        if index is not None:
+            assert found_index is not None
+            assert_same(found_index, index)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_any_plan(seed: int) -> None:
+    check(drawn_case(seed))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("first", range(40, 640, 20))
+def test_many_plans(first: int) -> None:
+    for seed in range(first, first + 20):
+        check(drawn_case(seed))
+
+
+WINDOWS = {
+    "2x2 s2": [make_axis("x", 9, 2, 2, "valid"), make_axis("x", 10, 2, 2, "valid")],
+    "3x3 s2": [make_axis("x", 9, 3, 2, "same"), make_axis("x", 16, 3, 2, "same")],
+    "3x3 s1": [make_axis("x", 9, 3, 1, "same"), make_axis("x", 12, 3, 1, "same")],
+    "3x3 s1 counted": [torch_axis(9, 3, 1, (1, 1), counts_padding=True), torch_axis(12, 3, 1, (1, 1))],
+    "2x2x2 s2": [make_axis("x", 4, 2, 2, "valid")] * 3,
+    "3x3x3 s1": [make_axis("x", 5, 3, 1, "same")] * 3,
+    "3x3x3 s2": [make_axis("x", 5, 3, 2, "same")] * 3,
+    "13x13 s1": [make_axis("x", 9, 13, 1, "same")] * 2,
+}
+
+
+FAMILIES = (("mean", "none"), ("spread", "none"), ("maximum", "first_nan"), ("route", "offset"))
+
+
+# Kernels differ by windows and layout; dtypes take turns.
+@pytest.mark.parametrize("inner", [1, 6])
+@pytest.mark.parametrize("windows", WINDOWS)
+def test_usual_windows(windows: str, inner: int) -> None:
+    dtype = list(DTYPES)[(list(WINDOWS).index(windows) + inner) % len(DTYPES)]
+    draw = random.Random(f"{windows} {dtype} {inner}")
+    for family, selector in FAMILIES:
+        check(case_of(draw, family, selector, dtype, 2, WINDOWS[windows], inner))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("inner", [1, 6, 64, 130])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("windows", WINDOWS)
+def test_usual_windows_of_all_dtypes(windows: str, dtype: str, inner: int) -> None:
+    draw = random.Random(f"{windows} {dtype} {inner}")
+    for family, selector in FAMILIES:
+        check(case_of(draw, family, selector, dtype, 3, WINDOWS[windows], inner))
+
+
+@pytest.mark.parametrize(
+    ("size", "inner", "dtypes"),
+    [
+        pytest.param(8, 1, ("bfloat16", "float64"), id="first"),
+        pytest.param(8, 33, ("float32",), id="last"),
+        pytest.param(11, 128, tuple(DTYPES), id="many", marks=pytest.mark.gpu),
+    ],
+)
+def test_windows_that_many_cells_share(
+    size: int, inner: int, dtypes: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each channel is a lane there; fewer of them are enough."""
+    monkeypatch.setattr(gpu_maxima, "_LEAST_PLANES", 1)
+    axes = [make_axis("x", size, 7, 1, "same")] * 2
+    for dtype in dtypes:
+        check(case_of(random.Random(dtype), "route", "offset", dtype, 2, axes, inner))
+
+
+def test_integers_are_refused() -> None:
+    plan = make("maximum", "first_max", "int32", fold((4,), 0, (Axis(4, 2, 2, 2),)))
+    x = torch.zeros(4, dtype=torch.int32, device=DEVICE)
+    with pytest.raises(UnsupportedError, match=r"dtype must be float16, bfloat16, float32 or float64, got torch"):
+        gpu.run(plan, {"input": x}, torch.zeros(2, dtype=torch.int32, device=DEVICE))
