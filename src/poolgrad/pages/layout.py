@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
-from poolgrad.outlines import Outline
+from poolgrad.pages.axes import layouts, plane_shape, slice_axes
 from poolgrad.pages.blocks import BLOCKS
-from poolgrad.pages.checks import check
-from poolgrad.pages.heat import slice_axes
+from poolgrad.pages.checks import Checked, check
 from poolgrad.pages.model import Block, Page
 from poolgrad.pages.order import ordered
 from poolgrad.plan import Shape
@@ -20,22 +19,22 @@ _HEAD, _LINE, _SLIDER, _NOTE = 50.0, 27.0, 20.0, 110.0
 _MAP_WIDTH, _LARGEST_CELL = 236, 34
 
 
-def _map_height(shape: Shape) -> float:
+def _map_height(shape: Shape, layout: str | None) -> float:
     """The height of a heat map with its sliders."""
-    height, width = shape[-3:-1] if len(shape) in (4, 5) else (1, 1, *shape)[-2:]
+    height, width = plane_shape(shape, layout)
     cell = max(1, min(_LARGEST_CELL, _MAP_WIDTH // max(1, width)))
-    sliders = sum(size > 1 for _, size in slice_axes(shape))
+    sliders = sum(size > 1 for _, size in slice_axes(shape, layout))
     return 2 * _LINE + _SLIDER * sliders + cell * min(height, 256)
 
 
-def _height(block: Block, outlines: Mapping[str, Outline]) -> float:
+def _height(block: Block, checked: Checked, formats: Mapping[str, str]) -> float:
     """About how high a block is drawn: a line for each pin, attribute and output, and a map of what it gives."""
     kind = BLOCKS.get(block.op)
     if kind is None:
         return _HEAD
-    shown = outlines.get(f"{block.id}.output")
+    shown, layout = checked.outlines.get(f"{block.id}.output"), formats.get(f"{block.id}.output")
     lines = len(kind.pins) + len(kind.fields) + len(kind.outputs)
-    return _HEAD + _LINE * lines + (_map_height(shown.shape) if shown else 0) + _NOTE * (block.op == "Note")
+    return _HEAD + _LINE * lines + (_map_height(shown.shape, layout) if shown else 0) + _NOTE * (block.op == "Note")
 
 
 def laid_out(page: Page, height: Callable[[Block], float] | None = None, column_width: float = COLUMN) -> Page:
@@ -49,7 +48,8 @@ def laid_out(page: Page, height: Callable[[Block], float] | None = None, column_
     """
     order, circular = ordered(page)
     if height is None:
-        height = partial(_height, outlines=check(page).outlines)
+        checked = check(page)
+        height = partial(_height, checked=checked, formats=layouts(checked))
     column = dict.fromkeys([*order, *circular], 0)
     for name in order:
         sources = [wire.source.block for wire in page.wires if wire.target.block == name]

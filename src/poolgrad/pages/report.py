@@ -43,5 +43,6 @@ def _result(outcome: Outcome, done: Run) -> str:
     for name, part in outcome.outputs.items():
         array = done.results[name]
         head = f"<h3>{escape(name)} <span class='soft'>{escape(outcome.op)}</span> <code>{kind_of(part)}</code></h3>"
-        parts.append(f"{head}\n<p>{escape(in_words(array))}</p>\n<div class='maps'>{heat_maps(array)}</div>\n")
+        maps = heat_maps(array, done.layouts.get(name))
+        parts.append(f"{head}\n<p>{escape(in_words(array))}</p>\n<div class='maps'>{maps}</div>\n")
     return "".join(parts)

@@ -11,6 +11,7 @@ import numpy as np
 
 from poolgrad.errors import RAISED
 from poolgrad.outlines import Outline, outline
+from poolgrad.pages.axes import layouts
 from poolgrad.pages.checks import Checked, Step, check, problem_of
 from poolgrad.pages.model import LIMITS, Document, Limits, Page
 from poolgrad.pages.problems import PageError, Problem
@@ -31,11 +32,13 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A page that was run. ``results`` are arrays by port, such as ``results["dx.output"]``."""
+    """A page that was run. ``results`` are arrays by port, such as ``results["dx.output"]``, ``layouts`` the data
+    formats of those that an op gave or took."""
 
     page: Page
     results: Mapping[str, Array]
     outcomes: tuple[Outcome, ...]
+    layouts: Mapping[str, str]
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -62,7 +65,7 @@ def run(page: Page | Document, *, limits: Limits = LIMITS, progress: Callable[[O
         outcomes.append(outcome)
         if progress:
             progress(outcome)
-    return Run(checked.page, results, tuple(outcomes))
+    return Run(checked.page, results, tuple(outcomes), layouts(checked))
 
 
 def _outcomes(checked: Checked, results: dict[str, Array]) -> Iterator[Outcome]:

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from poolgrad.pages import LIMITS, PageError, Run, check, loads, run
+from poolgrad.pages.axes import plane, slice_axes
 from poolgrad.pages.checks import misfits
 from poolgrad.pages.export import export
-from poolgrad.pages.heat import plane, slice_axes
 from poolgrad.pages.layout import laid_out
 from poolgrad.pages.model import Document, port
 from poolgrad.pages.summaries import numbers_of, words_of
@@ -65,15 +65,16 @@ class Desk:
 
     def run(self, text: str, page: str | None) -> Json:
         """Run a page: each output in numbers, each fault, and the run's own number for asking about slices."""
-        self.last, self.number = run(loads(text, folder=self.folder).page(page), limits=LIMITS), self.number + 1
-        ports = {
-            name: {"dtype": array.dtype.name, "shape": list(array.shape), "axes": slice_axes(array.shape)}
-            | {key: words_of(value) for key, value in numbers_of(array).items()}
-            for name, array in self.last.results.items()
-        }
-        _with_first_planes(ports, self.last)
-        statuses = {outcome.block: outcome.status for outcome in self.last.outcomes}
-        problems = [problem.as_json() for problem in self.last.problems]
+        done = run(loads(text, folder=self.folder).page(page), limits=LIMITS)
+        self.last, self.number = done, self.number + 1
+        ports: Json = {}
+        for name, array in done.results.items():
+            axes = slice_axes(array.shape, done.layouts.get(name))
+            ports[name] = {"dtype": array.dtype.name, "shape": list(array.shape), "axes": axes}
+            ports[name] |= {key: words_of(value) for key, value in numbers_of(array).items()}
+        _with_first_planes(ports, done)
+        statuses = {outcome.block: outcome.status for outcome in done.outcomes}
+        problems = [problem.as_json() for problem in done.problems]
         return {"run": self.number, "ports": ports, "problems": problems, "blocks": statuses}
 
     def slice(self, number: int, port: str, place: list[int]) -> tuple[tuple[int, int], bytes]:
@@ -96,11 +97,11 @@ class Desk:
     def _plane(self, number: int, port: str, place: list[int]) -> Array:
         if self.last is None or number != self.number or port not in self.last.results:
             raise KeyError(f"there is no result {port!r} of run {number}")
-        array = self.last.results[port]
-        sizes = [size for _, size in slice_axes(array.shape)]
+        array, layout = self.last.results[port], self.last.layouts.get(port)
+        sizes = [size for _, size in slice_axes(array.shape, layout)]
         if len(place) != len(sizes) or any(not 0 <= n < size for n, size in zip(place, sizes, strict=True)):
             raise KeyError(f"there is no slice {place} of {port!r}")
-        return plane(array, place)[:MOST_CELLS, :MOST_CELLS]
+        return plane(array, place, layout)[:MOST_CELLS, :MOST_CELLS]
 
     def flow_overview(self, number: int, block: str) -> Json:
         """Sizes and sums of a block's gradients."""
@@ -139,7 +140,8 @@ def _with_first_planes(ports: Json, done: Run) -> None:
     for name, array in done.results.items():
         if not array.size:
             continue
-        part = plane(array, [0] * len(slice_axes(array.shape)))
+        layout = done.layouts.get(name)
+        part = plane(array, [0] * len(slice_axes(array.shape, layout)), layout)
         if part.size <= min(left, MOST_OF_ONE):
             left -= part.size
             values = [words_of(value) for value in part.astype(np.float64).ravel().tolist()]
