@@ -166,6 +166,13 @@ def studio(session: nox.Session) -> None:
 
 
 @nox.session
+def notebook(session: nox.Session) -> None:
+    """The studio's widget in JupyterLab, in the system's Chromium."""
+    session.install(build_wheel(session), *TESTS, "playwright>=1.50", "jupyterlab>=4.2")
+    session.run("pytest", "tests/notebook", *session.posargs, env={"POOLGRAD_BROWSER": "required"})
+
+
+@nox.session
 def record(session: nox.Session) -> None:
     """Record the golden results anew from TensorFlow 2.21."""
     session.install(build_wheel(session), *TESTS, "tensorflow-cpu==2.21.*")

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import base64
-import importlib.util
-import os
 import re
-import shutil
 import socket
 import threading
 import time
@@ -24,20 +21,9 @@ from poolgrad.studio import server
 from poolgrad.studio.security import Access
 from poolgrad.studio.worker import Worker
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-MISSING = {
-    "playwright is not installed": importlib.util.find_spec("playwright") is None,
-    "there is no Chromium": CHROMIUM is None,
-    "the front end is not built": not (server.WEB / "index.html").is_file(),
-}
+from .chromium import CHROMIUM, need_browser
 
-# `nox -s studio` asks for these tests: there it is a failure if they cannot run.
-for what, is_missing in MISSING.items():
-    if is_missing and os.environ.get("POOLGRAD_BROWSER") == "required":
-        pytest.fail(f"BROWSER TESTS NOT RUN: {what}", pytrace=False)
-    elif is_missing:
-        pytest.skip(f"BROWSER TESTS NOT RUN: {what}", allow_module_level=True)
-
+need_browser()
 playwright = pytest.importorskip("playwright.sync_api")
 
 
