@@ -12,6 +12,7 @@ import pytest
 import poolgrad
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+FRONT_END = Path(poolgrad.__file__).parent / "studio" / "web" / "index.html"
 
 
 def need_browser() -> None:
@@ -19,10 +20,7 @@ def need_browser() -> None:
     missing = {
         "playwright is not installed": importlib.util.find_spec("playwright") is None,
         "there is no Chromium": CHROMIUM is None,
-        "the front end is not built": not Path(poolgrad.__file__)
-        .with_name("studio")
-        .joinpath("web", "index.html")
-        .is_file(),
+        "the front end is not built": not FRONT_END.is_file(),
     }
     for what, is_missing in missing.items():
         if is_missing and os.environ.get("POOLGRAD_BROWSER") == "required":
