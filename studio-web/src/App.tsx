@@ -29,7 +29,7 @@ interface AppProps {
 /** The editor: palette, canvas, inspector, messages. */
 export function App({ host, keysFrom }: AppProps) {
   const [start, setStart] = useState<Start | null>(null);
-  const [state, dispatch] = useReducer(reduce, EMPTY, started);
+  const [state, dispatch] = useReducer(reduce, EMPTY, (empty) => started(empty));
   const [name, setName] = useState("page.pool.json");
   const [selected, setSelected] = useState<string[]>([]);
   const [misfits, setMisfits] = useState<{ [port: string]: Problem }>({});
@@ -39,7 +39,7 @@ export function App({ host, keysFrom }: AppProps) {
   const clip = useRef<Clip>({ blocks: [], wires: [] });
   const canvas = useRef<CanvasHandle>(null);
   const page = current(state);
-  const results = useResults(host, state.document, page.name, start !== null);
+  const results = useResults(host, state.document, page.name, state.opened, start !== null);
   const select = useCallback((ids: string[]) => setSelected((before) => (String(before) === String(ids) ? before : ids)), []);
   const say = useCallback((error: unknown) => setSaid(error instanceof Error ? error.message : String(error)), []);
 
@@ -50,7 +50,6 @@ export function App({ host, keysFrom }: AppProps) {
         setName(file);
         setFiles(null);
         setSaid("");
-        setTimeout(() => canvas.current?.fit(), 60);
       }, say),
     [say],
   );
@@ -67,6 +66,12 @@ export function App({ host, keysFrom }: AppProps) {
       void (first ? load(host.open(first), first) : load(host.example(FIRST), `${FIRST}.pool.json`));
     }, say);
   }, [host, load, say]);
+
+  // A page that comes into view is seen whole, once its blocks have their sizes.
+  useEffect(() => {
+    const timer = setTimeout(() => canvas.current?.fit(), 60);
+    return () => clearTimeout(timer);
+  }, [state.opened, page.name]);
 
   const kinds = useMemo(() => new Map(start?.blocks.map((kind) => [kind.op, kind])), [start]);
   const studio = useMemo<Studio>(

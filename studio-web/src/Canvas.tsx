@@ -18,6 +18,9 @@ import { problemsOf, useStudio } from "./studio";
 import type { Problem, Wire } from "./types";
 
 const KINDS = { block: BlockNode };
+/** Room for the buttons below the blocks. */
+const FIT = { padding: { top: "24px", left: "24px", right: "24px", bottom: "64px" }, maxZoom: 1 } as const;
+const MAP = { width: 150, height: 100 };
 
 export interface CanvasHandle {
   fit: () => void;
@@ -74,7 +77,7 @@ function Drawing({ ref, onSelect, onDraw, onRefuse }: CanvasProps) {
   }, [studio, page]);
 
   useImperativeHandle(ref, () => ({
-    fit: () => void flow.fitView({ padding: 0.15, maxZoom: 1 }),
+    fit: () => void flow.fitView(FIT),
     show: (id) => {
       setNodes((all) => all.map((node) => ({ ...node, selected: node.id === id })));
       void flow.fitView({ nodes: [{ id }], padding: 0.6, maxZoom: 1, duration: 200 });
@@ -137,10 +140,11 @@ function Drawing({ ref, onSelect, onDraw, onRefuse }: CanvasProps) {
         }}
         isValidConnection={isValid}
         fitView
+        fitViewOptions={FIT}
       >
         <Background />
-        <Controls />
-        <MiniMap pannable zoomable />
+        <Controls orientation="horizontal" fitViewOptions={FIT} />
+        <MiniMap pannable zoomable style={MAP} />
       </ReactFlow>
     </main>
   );

@@ -75,6 +75,8 @@ export function WindowBox({ drawn, view, size, inside, whole }: BoxProps) {
         return { x: left * drawn.cell, y: top * drawn.cell, width: (right - left) * drawn.cell - 1, height: (bottom - top) * drawn.cell - 1 };
       };
       const [outer, inner] = [box(whole), box(inside)];
+      // Of a large volume only a corner is drawn.
+      if (inner.width <= 0 || inner.height <= 0) return null;
       const hole = `M${inner.x} ${inner.y}v${inner.height}h${inner.width}v${-inner.height}z`;
       return (
         <g key={slice.depth} transform={`matrix(${slice.matrix.join(" ")})`} className="window">

@@ -25,15 +25,16 @@ interface FlowProps {
 export function FlowView(props: FlowProps) {
   const { host } = useStudio();
   const { run, block } = props;
-  const [overview, setOverview] = useState<FlowOverview | null>(null);
+  const [found, setFound] = useState<{ overview: FlowOverview; run: number; block: string } | null>(null);
   useEffect(() => {
     let live = true;
-    host.flow(run, block).then((found) => live && setOverview(found), () => undefined);
+    host.flow(run, block).then((overview) => live && setFound({ overview, run, block }), () => undefined);
     return () => {
       live = false;
     };
   }, [host, run, block]);
-  return overview ? <Flow key={String([overview.outputs, overview.size])} {...props} overview={overview} /> : <p className="hint">…</p>;
+  // Until the sizes of a new run are known, the old one is drawn, and asked about.
+  return found ? <Flow key={String([found.overview.outputs, found.overview.size])} {...props} {...found} /> : <p className="hint">…</p>;
 }
 
 function Flow({ block, run, stale, overview }: FlowProps & { overview: FlowOverview }) {

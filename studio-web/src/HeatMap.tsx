@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import { colour, reach } from "./colour";
 import { useStudio } from "./studio";
 import type { Output, Plane } from "./types";
-import { numbersOf, shortNumber } from "./words";
+import { cellNumber, numbersOf } from "./words";
 
 const MOST_WIDTH = 236;
 const LARGEST_CELL = 34;
@@ -98,6 +98,6 @@ function paint(context: CanvasRenderingContext2D, plane: Plane, cell: number): v
     context.fillRect(x, y, cell - gap, cell - gap);
     if (cell < CELL_FOR_NUMBERS) return;
     context.fillStyle = value < -0.6 * largest ? "#fff" : "#111";
-    context.fillText(shortNumber(Number(value.toPrecision(3))), x + cell / 2, y + cell / 2, cell - 2);
+    context.fillText(cellNumber(value), x + cell / 2, y + cell / 2, cell - 2);
   });
 }

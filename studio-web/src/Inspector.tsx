@@ -14,7 +14,7 @@ type Tab = "Attributes" | "Values" | "Flow" | "Python" | "Reference";
 export function Inspector({ block, python }: { block: Block | undefined; python: () => Promise<string> }) {
   const { kinds, done, stale } = useStudio();
   const [asked, setTab] = useState<Tab>("Attributes");
-  if (!block) return <aside className="inspector"><p className="hint">Select a block to see and change all of it.</p></aside>;
+  if (!block) return <aside className="inspector" data-tab="none"><p className="hint">Select a block to see and change all of it.</p></aside>;
   const kind = kinds.get(block.op);
   const port = kind?.outputs.map((name) => `${block.id}.${name}`).find((name) => done?.ports[name]);
   const hasFlow = kind?.group === "Gradients" && port !== undefined;

@@ -5,6 +5,8 @@ import type { Block, Document, Json, Kind, Page, Wire } from "./types";
 export interface State {
   document: Document;
   page: string;
+  /** Counts the documents that were loaded: results of one are none of another. */
+  opened: number;
   past: Document[];
   future: Document[];
 }
@@ -27,8 +29,8 @@ const MOST_UNDONE = 100;
 
 export const EMPTY: Document = { format: "poolgrad-page", version: 1, pages: [{ name: "main", blocks: [] }] };
 
-export function started(document: Document): State {
-  return { document, page: document.pages[0]!.name, past: [], future: [] };
+export function started(document: Document, opened = 0): State {
+  return { document, page: document.pages[0]!.name, opened, past: [], future: [] };
 }
 
 export function current(state: State): Page {
@@ -64,7 +66,7 @@ export function initialAttributes(kind: Kind): { [name: string]: Json } {
 export function reduce(state: State, action: Action): State {
   switch (action.type) {
     case "load":
-      return started(action.document);
+      return started(action.document, state.opened + 1);
     case "page":
       return { ...state, page: action.name };
     case "undo": {

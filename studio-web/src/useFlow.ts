@@ -11,7 +11,7 @@ export interface Pointed {
   place: Place;
 }
 
-/** What a request gives, kept until the next one is answered; nothing at all for a new image. */
+/** What a request gives, kept until the next one is answered. */
 function useAnswer<T>(ask: (() => Promise<T>) | null, key: string): T | null {
   const [found, setFound] = useState<{ key: string; answer: T } | null>(null);
   useEffect(() => {

@@ -16,21 +16,20 @@ export interface Results {
 }
 
 /** Shapes after every change, and results a moment later; an answer to an older page is never shown as new. */
-export function useResults(host: Host, document: Document, page: string, isReady: boolean): Results {
+export function useResults(host: Host, document: Document, page: string, opened: number, isReady: boolean): Results {
   const [checked, setChecked] = useState<Checked | null>(null);
-  const [done, setDone] = useState<Done | null>(null);
-  const [doneFor, setDoneFor] = useState<Document | null>(null);
+  const [last, setLast] = useState<{ done: Done; document: Document; page: string } | null>(null);
   const [trouble, setTrouble] = useState("");
   const turn = useRef(0);
+  const whose = `${opened} ${page}`;
 
   const run = useCallback(
     async (mine: number) => {
       const found = await host.run(document, page);
       if (mine !== turn.current) return;
-      setDone(found);
-      setDoneFor(document);
+      setLast({ done: found, document, page: whose });
     },
-    [host, document, page],
+    [host, document, page, whose],
   );
 
   const refresh = useCallback(
@@ -58,6 +57,8 @@ export function useResults(host: Host, document: Document, page: string, isReady
   }, [refresh, isReady]);
 
   const runNow = useCallback(() => void refresh(true), [refresh]);
-  const stale = done !== null && doneFor !== document;
+  // Blocks of another page may have the same names: what they gave is not shown here, not even as old.
+  const done = last?.page === whose ? last.done : null;
+  const stale = done !== null && last?.document !== document;
   return useMemo(() => ({ checked, done, stale, trouble, runNow }), [checked, done, stale, trouble, runNow]);
 }

@@ -36,9 +36,12 @@ export function numbersOf(values: (number | string)[]): Float32Array {
   return Float32Array.from(values, (value) => (typeof value === "number" ? value : (SPECIAL[value] ?? NaN)));
 }
 
-/** Two digits, for the room of a cell: .083 and not 0.083. */
+/** Few digits, for the room of a cell: .083 and not 0.083; whole numbers as they are while they fit. */
 export function cellNumber(value: number): string {
-  return String(Number(value.toPrecision(2))).replace(/^(-?)0\./, "$1.");
+  const size = Math.abs(value);
+  if (size >= 1e4 || (value !== 0 && size < 1e-3)) return value.toExponential(0).replace("+", "");
+  const digits = size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 1 : 2 - Math.ceil(Math.log10(size));
+  return String(Number(value.toFixed(Math.min(digits, 4)))).replace(/^(-?)0\./, "$1.");
 }
 
 export function summary(output: Output): string {

@@ -128,5 +128,5 @@ describe("fixes", () => {
 test("a loaded document has no past", () => {
   const document: Document = { ...EMPTY, title: "t" };
   const state = reduce(after(add(ONES)), { type: "load", document });
-  expect(state).toEqual(started(document));
+  expect(state).toEqual(started(document, 1));
 });

@@ -38,7 +38,9 @@ test("the colour scale is fixed at zero", () => {
 });
 
 test("numbers in cells are short", () => {
-  expect([0, 0.0833, -0.125, 1.944, 12, 1234].map(cellNumber)).toEqual(["0", ".083", "-.13", "1.9", "12", "1200"]);
+  const numbers = [0, 0.0833, -0.125, 0.00833, 1.944, 12, 12.35, 136, 1234.5, 23456, 0.0004, NaN, -Infinity];
+  const words = ["0", ".083", "-.13", ".0083", "1.9", "12", "12.3", "136", "1235", "2e4", "4e-4", "NaN", "-Infinity"];
+  expect(numbers.map(cellNumber)).toEqual(words);
 });
 
 test("numbers that JSON lacks are text", () => {
