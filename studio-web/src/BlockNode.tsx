@@ -1,4 +1,4 @@
-import { Handle, Position, type Node, type NodeProps } from "@xyflow/react";
+import { Handle, Position, type Node, type NodeProps, type ReactFlowState, useStore } from "@xyflow/react";
 import { memo } from "react";
 
 import { FieldInput } from "./FieldInput";
@@ -9,15 +9,26 @@ import { outlineText, summary } from "./words";
 
 export type BlockNodeType = Node<{ block: Block }, "block">;
 
+/** Does a block lie so far outside of the canvas that nothing of it has to be drawn? */
+export function isAway({ nodeLookup, transform: [left, top, zoom], width, height }: Pick<ReactFlowState, "nodeLookup" | "transform" | "width" | "height">, id: string): boolean {
+  const node = nodeLookup.get(id);
+  if (!node?.measured.width || !node.measured.height) return false;
+  const { x, y } = node.internals.positionAbsolute;
+  const [from, to] = [x * zoom + left, (x + node.measured.width) * zoom + left];
+  const [above, below] = [y * zoom + top, (y + node.measured.height) * zoom + top];
+  return to < -width / 2 || from > 1.5 * width || below < -height / 2 || above > 1.5 * height;
+}
+
 /** A block on the canvas: pins left, attributes, outputs right, what it gives, and what is wrong with it. */
-export const BlockNode = memo(function BlockNode({ data, selected }: NodeProps<BlockNodeType>) {
+export const BlockNode = memo(function BlockNode({ id, data, selected }: NodeProps<BlockNodeType>) {
   const studio = useStudio();
   const { block } = data;
   const kind = studio.kinds.get(block.op);
   const faults = problemsOf(studio).filter((problem) => problem.block === block.id);
   const places = new Set(faults.map((problem) => problem.place));
   const waits = faults.length > 0 && faults.every((problem) => problem.code === "PG401");
-  const classes = ["block", selected && "selected", faults.length && (waits ? "waits" : "failed")].filter(Boolean).join(" ");
+  const away = useStore((store) => isAway(store, id));
+  const classes = ["block", away && "away", selected && "selected", faults.length && (waits ? "waits" : "failed")].filter(Boolean).join(" ");
   return (
     <div className={classes} data-op={block.op}>
       <header>

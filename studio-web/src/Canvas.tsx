@@ -9,6 +9,7 @@ import {
   ReactFlowProvider,
   applyNodeChanges,
   useReactFlow,
+  useStore,
 } from "@xyflow/react";
 import { type Ref, useCallback, useEffect, useImperativeHandle, useMemo, useRef, useState } from "react";
 
@@ -20,6 +21,8 @@ import type { Problem, Wire } from "./types";
 const KINDS = { block: BlockNode };
 /** Room for the buttons below the blocks. */
 const FIT = { padding: { top: "24px", left: "24px", right: "24px", bottom: "64px" }, maxZoom: 1 } as const;
+/** Below this zoom nothing on a block can be read: only its name is drawn, so that many blocks move smoothly. */
+const FAR = 0.2;
 const MAP = { width: 150, height: 100 };
 
 export interface CanvasHandle {
@@ -52,6 +55,7 @@ function Drawing({ ref, onSelect, onDraw, onRefuse }: CanvasProps) {
   const studio = useStudio();
   const { page, misfits, dispatch } = studio;
   const flow = useReactFlow();
+  const isFar = useStore((store) => store.transform[2] < FAR);
   const box = useRef<HTMLDivElement>(null);
   const [nodes, setNodes] = useState<BlockNodeType[]>([]);
 
@@ -117,7 +121,7 @@ function Drawing({ ref, onSelect, onDraw, onRefuse }: CanvasProps) {
     });
 
   return (
-    <main className="canvas" ref={box} onDrop={drop} onDragOver={(event) => event.preventDefault()}>
+    <main className={`canvas${isFar ? " far" : ""}`} ref={box} onDrop={drop} onDragOver={(event) => event.preventDefault()}>
       <ReactFlow<BlockNodeType>
         nodes={nodes}
         edges={edges}
