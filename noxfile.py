@@ -162,7 +162,8 @@ def studio(session: nox.Session) -> None:
     for command in (["install", "--no-save", "--no-audit", "--no-fund"], ["test"]):
         session.run("npm", *command, "--prefix", str(ROOT / "studio-web"), external=True, silent=True)
     session.install(build_wheel(session), *TESTS, "playwright>=1.50")
-    session.run("pytest", "tests/studio", *session.posargs, env={"POOLGRAD_BROWSER": "required"})
+    options = session.posargs or ["-n", "auto", "--dist", "loadfile", "tests/studio"]
+    session.run("pytest", *options, env={"POOLGRAD_BROWSER": "required"})
 
 
 @nox.session

@@ -68,7 +68,7 @@ ROUTES = [
 
 
 @pytest.mark.parametrize(("method", "path"), ROUTES)
-@pytest.mark.parametrize("token", [None, "", "wrong", ACCESS.token[:-1], ACCESS.token + "x"])
+@pytest.mark.parametrize("token", [None, "", "wrong", ACCESS.token[:-1], ACCESS.token + "x"], ids=range(5))
 def test_nothing_is_answered_without_the_token(client: TestClient, method: str, path: str, token: str | None) -> None:
     del client.headers[TOKEN_HEADER]
     headers = {} if token is None else {TOKEN_HEADER: token}
