@@ -40,10 +40,11 @@ export function Palette({ onAdd }: { onAdd: (kind: Kind) => void }) {
 export function Messages({ trouble, onShow }: { trouble: string; onShow: (id: string) => void }) {
   const studio = useStudio();
   const problems = problemsOf(studio);
-  const { page, done, stale } = studio;
+  const { page, done, stale, isRunning } = studio;
   const state = trouble || (problems.length ? "" : stale ? "changed, not run yet" : done ? `${page.blocks.length} blocks, all fine` : "");
   return (
     <footer className="messages" aria-live="polite">
+      {isRunning ? <span className="running">running…</span> : null}
       {state ? <span className={trouble ? "trouble" : ""}>{state}</span> : null}
       {problems.map((problem, number) => (
         <button key={number} className={problem.code === "PG401" ? "waits" : ""} onClick={() => problem.block && onShow(problem.block)}>

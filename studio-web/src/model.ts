@@ -37,6 +37,12 @@ export function current(state: State): Page {
   return state.document.pages.find((page) => page.name === state.page) ?? state.document.pages[0]!;
 }
 
+/** All of a document that is computed, as text: places of blocks are left out. */
+export function contentOf(document: Document): string {
+  const pages = document.pages.map((page) => ({ ...page, blocks: page.blocks.map(({ at: _, ...block }) => block) }));
+  return JSON.stringify({ ...document, pages });
+}
+
 export function wiresOf(page: Page): Wire[] {
   return page.wires ?? [];
 }

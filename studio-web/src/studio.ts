@@ -16,6 +16,7 @@ export interface Studio {
   done: Done | null;
   /** Results are of an older page than the one shown. */
   stale: boolean;
+  isRunning: boolean;
   /** While a wire is drawn: the pins it cannot go to. */
   misfits: { [port: string]: Problem };
   theme: Theme;

@@ -1,6 +1,7 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 
 import type { Host } from "./host";
+import { contentOf } from "./model";
 import type { Checked, Document, Done } from "./types";
 
 const PAUSE = 120;
@@ -11,43 +12,51 @@ export interface Results {
   checked: Checked | null;
   done: Done | null;
   stale: boolean;
+  isRunning: boolean;
   trouble: string;
   runNow: () => void;
 }
 
 /** Shapes after every change, and results a moment later; an answer to an older page is never shown as new. */
 export function useResults(host: Host, document: Document, page: string, opened: number, isReady: boolean): Results {
-  const [checked, setChecked] = useState<Checked | null>(null);
-  const [last, setLast] = useState<{ done: Done; document: Document; page: string } | null>(null);
+  // To move a block changes nothing that is computed.
+  const content = useMemo(() => contentOf(document), [document]);
+  const whose = `${opened} ${page}`;
+  const [checked, setChecked] = useState<{ found: Checked; whose: string } | null>(null);
+  const [done, setDone] = useState<{ found: Done; whose: string; content: string } | null>(null);
+  const [isRunning, setRunning] = useState(false);
   const [trouble, setTrouble] = useState("");
   const turn = useRef(0);
-  const whose = `${opened} ${page}`;
-
-  const run = useCallback(
-    async (mine: number) => {
-      const found = await host.run(document, page);
-      if (mine !== turn.current) return;
-      setLast({ done: found, document, page: whose });
-    },
-    [host, document, page, whose],
-  );
+  const latest = useRef(document);
+  useEffect(() => {
+    latest.current = document;
+  }, [document]);
 
   const refresh = useCallback(
     async (always: boolean) => {
       const mine = ++turn.current;
+      const isNewest = () => mine === turn.current;
+      setRunning(false);
       try {
-        const found = await host.check(document, page);
-        if (mine !== turn.current) return;
-        setChecked(found);
+        const found = await host.check(latest.current, page);
+        if (!isNewest()) return;
+        setChecked({ found, whose });
         setTrouble("");
         const elements = Object.values(found.ports).reduce((sum, { shape }) => sum + shape.reduce((a, b) => a * b, 1), 0);
-        if (always || elements <= MOST_BY_ITSELF) await run(mine);
-        else setTrouble("a large page: press Run");
+        if (!always && elements > MOST_BY_ITSELF) {
+          setTrouble("a large page: press Run");
+          return;
+        }
+        setRunning(true);
+        const given = await host.run(latest.current, page);
+        if (isNewest()) setDone({ found: given, whose, content });
       } catch (error) {
-        if (mine === turn.current) setTrouble(error instanceof Error ? error.message : String(error));
+        if (isNewest()) setTrouble(error instanceof Error ? error.message : String(error));
+      } finally {
+        if (isNewest()) setRunning(false);
       }
     },
-    [host, document, page, run],
+    [host, content, page, whose],
   );
 
   useEffect(() => {
@@ -57,8 +66,16 @@ export function useResults(host: Host, document: Document, page: string, opened:
   }, [refresh, isReady]);
 
   const runNow = useCallback(() => void refresh(true), [refresh]);
-  // Blocks of another page may have the same names: what they gave is not shown here, not even as old.
-  const done = last?.page === whose ? last.done : null;
-  const stale = done !== null && last?.document !== document;
-  return useMemo(() => ({ checked, done, stale, trouble, runNow }), [checked, done, stale, trouble, runNow]);
+  return useMemo(
+    () => ({
+      // Blocks of another page may have the same names: what they gave is not shown here, not even as old.
+      checked: checked?.whose === whose ? checked.found : null,
+      done: done?.whose === whose ? done.found : null,
+      stale: done?.whose === whose && done.content !== content,
+      isRunning,
+      trouble,
+      runNow,
+    }),
+    [checked, done, whose, content, isRunning, trouble, runNow],
+  );
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-import { type Action, EMPTY, type State, current, freshId, initialAttributes, reduce, started } from "../src/model";
+import { type Action, EMPTY, type State, contentOf, current, freshId, initialAttributes, reduce, started } from "../src/model";
 import { fixOf } from "../src/studio";
 import type { Document, Field, Kind, Page } from "../src/types";
 
@@ -129,4 +129,12 @@ test("a loaded document has no past", () => {
   const document: Document = { ...EMPTY, title: "t" };
   const state = reduce(after(add(ONES)), { type: "load", document });
   expect(state).toEqual(started(document, 1));
+});
+
+test("places are no content", () => {
+  const block = { id: "x", op: "Ones", attrs: { shape: [2] } };
+  const document = (at: [number, number], size: number): Document => ({ ...EMPTY, pages: [{ name: "main", blocks: [{ ...block, attrs: { shape: [size] }, at }] }] });
+  expect(contentOf(document([0, 0], 2))).toBe(contentOf(document([5, 7], 2)));
+  expect(contentOf(document([0, 0], 2))).not.toBe(contentOf(document([0, 0], 3)));
+  expect(JSON.parse(contentOf(document([5, 7], 2)))).toEqual({ ...EMPTY, pages: [{ name: "main", blocks: [block] }] });
 });

@@ -80,7 +80,14 @@ def test_a_large_array_is_run_when_told_and_shown_in_slices(tab: Any, served: Se
     tab.click(".gallery button:text-is('large.pool.json')")
     says(tab, "a large page: press Run")
     tab.keyboard.press("Control+Enter")
+    playwright.expect(tab.locator(".messages .running")).to_have_count(1)
     says(tab, "1 blocks, all fine")
+    playwright.expect(tab.locator(".messages .running")).to_have_count(0)
+    tab.locator(".react-flow__node[data-id='x']").focus()
+    for key in ("Enter", "ArrowRight", "ArrowDown"):
+        tab.keyboard.press(key)
+    says(tab, "1 blocks, all fine")  # to move a block changes no result
+    assert block(tab, "x").locator(".stale").count() == 0
     tab.get_by_label("depth of x.output").fill("15")
     playwright.expect(block(tab, "x")).to_contain_text("depth 15")
     start = time.monotonic()
