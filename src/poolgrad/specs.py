@@ -18,7 +18,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """One op: what it computes, for which arrays."""
+    """One op: what it computes, for which arrays. ``inputs`` are the arguments that TensorFlow takes as tensors."""
 
     name: str
     family: str
@@ -60,14 +60,16 @@ _TEXTS = {
 }
 
 
+def argument_text(spec: Spec, argument: str) -> str:
+    """What an argument of an op is, in a few words."""
+    words = {"paddings": _either(spec.paddings), "formats": _either(spec.formats)}
+    return _TEXTS.get(argument, f"array of {', '.join(spec.dtypes)}").format(**words)
+
+
 def _document(function: Callable[..., object], spec: Spec) -> str:
     """The docstring with its arguments written out between the first sentence and the example."""
     head, _, example = inspect.cleandoc(function.__doc__ or "").partition("\n\n")
-    words = {"paddings": _either(spec.paddings), "formats": _either(spec.formats)}
-    lines = []
-    for argument in (*spec.inputs, *spec.attributes, "name"):
-        text = _TEXTS.get(argument, f"array of {', '.join(spec.dtypes)}").format(**words)
-        lines.append(f"    {argument}: {text}")
+    lines = [f"    {name}: {argument_text(spec, name)}" for name in (*spec.inputs, *spec.attributes, "name")]
     outputs = f"Returns: {' and '.join(spec.outputs)}"
     return "\n".join([head, "", "Args:", *lines, "", outputs, "", example])
 

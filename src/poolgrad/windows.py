@@ -130,6 +130,19 @@ def _floor_sum(count: int, divisor: int, step: int, start: int) -> int:
     return total
 
 
+def whole(axis: Axis, output: int) -> tuple[int, int]:
+    """First place of a window and the end of it, with the padding it reaches into.
+
+    >>> axis = make_axis("width", size=5, window=3, stride=2, padding="same")
+    >>> [whole(axis, o) for o in range(axis.outputs)]
+    [(-1, 2), (1, 4), (3, 6)]
+    """
+    if axis.starts:
+        return axis.starts[output], axis.stops[output]
+    origin = output * axis.stride - axis.pad
+    return origin, origin + span(axis.window, axis.dilation)
+
+
 def bounds(axis: Axis, output: int) -> tuple[int, int]:
     """First cell of a window and the end of it, clipped to the axis.
 
@@ -137,12 +150,9 @@ def bounds(axis: Axis, output: int) -> tuple[int, int]:
     >>> [bounds(axis, o) for o in range(axis.outputs)]
     [(0, 2), (1, 4), (3, 5)]
     """
-    if axis.starts:
-        return axis.starts[output], axis.stops[output]
-    origin = output * axis.stride - axis.pad
+    origin, end = whole(axis, output)
     skipped = -(origin // axis.dilation) if origin < 0 else 0
-    start = origin + skipped * axis.dilation
-    return start, min(origin + span(axis.window, axis.dilation), axis.size)
+    return origin + skipped * axis.dilation, min(end, axis.size)
 
 
 def divisor_of(axis: Axis, output: int) -> int:

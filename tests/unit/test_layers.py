@@ -49,6 +49,8 @@ ALLOWED: dict[str, set[str]] = {
     "kernels.gpu_maxima": {*_MAXIMA, *_GPU, "plan", "windows"},
     "kernels.gpu": {"kernels.gpu_averages", "kernels.gpu_maxima", "kernels.gpu_launch", "plan", "errors"},
     "frontends": set(),
+    "outlines": {"plan"},
+    "frontends._outlines": {"dispatch", "outlines", "plan", "dtypes"},
     "frontends._numpy": {"dispatch", "plan", "kernels", "calls", "results", "dtypes", "faults", "errors"},
     "frontends._torch": {"dispatch", "torch", "forms", "plan", "errors"},
     "frontends._cupy": {"dispatch", "frontends._torch", "torch", "plan", "errors"},
@@ -57,25 +59,30 @@ ALLOWED: dict[str, set[str]] = {
     "fractional": {"functional", "calls", "arguments", "dispatch", "philox", "dtypes", "plan", "windows", "errors"},
     "raw_ops": {"specs", "attributes", "arguments", "dispatch", "philox", "dtypes", "plan", "windows", "errors"},
     "reference": set(),
-    "": {"raw_ops", "functional", "fractional", "results", "threads", "errors"},
+    "routes": {"raw_ops", "calls", "dispatch", "outlines", "plan", "windows", "errors"},
+    "": {"raw_ops", "routes", "functional", "fractional", "results", "threads", "errors"},
     "demo": {"raw_ops", "windows"},
     "demo_text": {"demo"},
     "demo_picture": {"demo", "windows"},
-    "cli": {"demo", "demo_text", "results", "threads", "kernels", "errors"},
+    "pages": {"raw_ops", "specs", "calls", "dispatch", "outlines", "arguments", "dtypes", "plan", "errors"},
+    "studio": {"pages", "raw_ops", "routes", "errors"},
+    "cli": {"pages", "demo", "demo_text", "results", "threads", "kernels", "errors"},
     "__main__": {"cli"},
 }
 
 # What a module may load later, when it is called, or names as text for importlib.
-LATER: dict[str, set[str]] = {"dispatch": {"frontends"}, "cli": {"demo_picture"}}
+LATER: dict[str, set[str]] = {"dispatch": {"frontends"}, "cli": {"demo_picture", "studio"}, "": {"studio"}}
 
 # Packages that nobody has to have; the modules that may import one are loaded later, and by name.
 OPTIONAL = {"torch", "jax", "cupy", "dask", "triton", "matplotlib", "ml_dtypes", "tensorflow"}
+OPTIONAL |= {"starlette", "uvicorn", "anywidget", "traitlets"}
 NEEDING = {"demo_picture": {"matplotlib"}, "frontends._torch": {"torch"}, "torch": {"torch"}}
 NEEDING |= {"frontends._cupy": {"cupy", "torch"}}
 NEEDING |= {
     f"kernels.triton_{name}": {"triton"} for name in ("tiles", "sums", "slides", "maxima", "routes", "planes", "picks")
 }
 NEEDING |= {f"kernels.gpu{name}": {"torch", "triton"} for name in ("", "_launch", "_tables", "_averages", "_maxima")}
+NEEDING |= {"studio.server": {"starlette", "uvicorn"}, "studio.widget": {"anywidget", "traitlets"}}
 
 
 def _modules() -> dict[str, Path]:

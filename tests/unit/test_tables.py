@@ -113,12 +113,21 @@ def test_row(name: str) -> None:
     row = raw_ops.OPS[name]
     assert row.name == name
     assert sorted([*row.inputs, *row.attributes]) == sorted(TENSORFLOW[name] | OURS.get(name, {}))
+    assert row.inputs == tuple(_tensors(name))
     assert row.outputs == OUTPUTS.get(name, ("output",))
     assert row.spatial == (3 if "3D" in name else 2)
     assert row.paddings == (
         () if "Fractional" in name else ("SAME", "VALID", "EXPLICIT")[: 3 if _explicit(name) else 2]
     )
     assert row.summary
+
+
+def _tensors(name: str) -> list[str]:
+    """What TensorFlow takes as tensors: in V2 the window too, and the borders of fractional cells."""
+    words = {"value", "input", "grad", "argmax", "orig_input", "orig_output", "out_backprop"}
+    words |= {"orig_input_shape", "orig_input_tensor_shape", "row_pooling_sequence", "col_pooling_sequence"}
+    words |= {"ksize", "strides"} if name.endswith("V2") else set()
+    return [argument for argument in TENSORFLOW[name] if argument in words]
 
 
 def _explicit(name: str) -> bool:
@@ -174,7 +183,7 @@ MODULES = sorted(
     for module in pkgutil.walk_packages(poolgrad.__path__, "poolgrad.")
     if module.name not in ("poolgrad._core", "poolgrad.__main__")
     # What these import is not installed here.
-    and not re.search(r"torch|cupy|triton|kernels\.gpu(?!_tiles)", module.name)
+    and not re.search(r"torch|cupy|triton|kernels\.gpu(?!_tiles)|studio\.(server|widget)", module.name)
 )
 
 

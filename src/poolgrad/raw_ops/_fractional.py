@@ -106,7 +106,11 @@ def FractionalAvgPool(
     return _fractional(spec, value, pooling_ratio, pseudo_random, overlapping, seeds)
 
 
-@op("spread", dtypes=FRACTIONAL, inputs=("orig_input_tensor_shape", "out_backprop"))
+@op(
+    "spread",
+    dtypes=FRACTIONAL,
+    inputs=("orig_input_tensor_shape", "out_backprop", "row_pooling_sequence", "col_pooling_sequence"),
+)
 def FractionalAvgPoolGrad(
     spec: Spec,
     /,
@@ -172,7 +176,12 @@ def FractionalMaxPool(
     return _fractional(spec, value, pooling_ratio, pseudo_random, overlapping, seeds)
 
 
-@op("route", "first_max", dtypes=REALS, inputs=("orig_input", "orig_output", "out_backprop"))
+@op(
+    "route",
+    "first_max",
+    dtypes=REALS,
+    inputs=("orig_input", "orig_output", "out_backprop", "row_pooling_sequence", "col_pooling_sequence"),
+)
 def FractionalMaxPoolGrad(
     spec: Spec,
     /,

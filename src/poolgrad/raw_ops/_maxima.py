@@ -67,7 +67,7 @@ def MaxPool(
     return _maximum(spec, input, a)
 
 
-@op("maximum", "floor", dtypes=REALS, inputs=("input",))
+@op("maximum", "floor", dtypes=REALS, inputs=("input", "ksize", "strides"))
 def MaxPoolV2(
     spec: Spec, /, *, input: Array, ksize: Any, strides: Any, padding: str, data_format: str = "NHWC", name: Any = None
 ) -> Array:
@@ -110,7 +110,7 @@ def MaxPoolGrad(
     return _maximum_grad(spec, orig_input, orig_output, grad, a)
 
 
-@op("route", "first_max", dtypes=REALS, inputs=("orig_input", "orig_output", "grad"))
+@op("route", "first_max", dtypes=REALS, inputs=("orig_input", "orig_output", "grad", "ksize", "strides"))
 def MaxPoolGradV2(
     spec: Spec,
     /,
@@ -169,7 +169,7 @@ def MaxPoolGradGrad(
     return _maximum_grad(spec, orig_input, orig_output, grad, a)
 
 
-@op("pick", "first_equal", dtypes=REALS, inputs=("orig_input", "orig_output", "grad"))
+@op("pick", "first_equal", dtypes=REALS, inputs=("orig_input", "orig_output", "grad", "ksize", "strides"))
 def MaxPoolGradGradV2(
     spec: Spec,
     /,

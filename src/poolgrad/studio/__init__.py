@@ -1,0 +1,1 @@
+"""The studio: pages of blocks in the browser. Needs the extra ``studio``."""

@@ -1,0 +1,16 @@
+# cmake -DNPM=npm -DFROM=studio-web -DWORK=folder -DTO=folder -P build.cmake
+# Builds the studio's front end. Where that cannot be done it says so, and the package is built all the same.
+file(GLOB_RECURSE SOURCES RELATIVE ${FROM} ${FROM}/src/* ${FROM}/*.json ${FROM}/*.ts ${FROM}/public/*)
+list(FILTER SOURCES EXCLUDE REGEX "node_modules")
+foreach(SOURCE ${SOURCES})
+  get_filename_component(FOLDER ${WORK}/${SOURCE} DIRECTORY)
+  file(COPY ${FROM}/${SOURCE} DESTINATION ${FOLDER})
+endforeach()
+foreach(STEP "install;--no-save;--no-audit;--no-fund" "run;build;--;--outDir;${TO}")
+  execute_process(COMMAND ${NPM} ${STEP} WORKING_DIRECTORY ${WORK} RESULT_VARIABLE FAILED OUTPUT_VARIABLE SAID ERROR_VARIABLE SAID)
+  if(FAILED)
+    file(REMOVE_RECURSE ${TO})
+    message(WARNING "the studio's front end is left out: npm ${STEP} failed\n${SAID}")
+    return()
+  endif()
+endforeach()
