@@ -20,6 +20,7 @@ FOLDERS = [ROOT / "native", ROOT / "benchmarks"]
 NATIVE = sorted(str(path) for folder in FOLDERS for kind in ("h", "cpp", "inc") for path in folder.rglob(f"*.{kind}"))
 PROJECT = nox.project.load_toml("pyproject.toml")
 TESTS = nox.project.dependency_groups(PROJECT, "test")
+STUDIO = nox.project.dependency_groups(PROJECT, "studio")
 TORCH = nox.project.dependency_groups(PROJECT, "torch")
 BENCH = nox.project.dependency_groups(PROJECT, "bench")
 
@@ -105,15 +106,7 @@ def format(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """mypy --strict over the installed package and this file."""
-    session.install(
-        build_wheel(session),
-        "mypy==2.*",
-        "nox",
-        "matplotlib>=3.8",
-        "starlette>=0.40",
-        "uvicorn>=0.30",
-        "anywidget>=0.9",
-    )
+    session.install(build_wheel(session), "mypy==2.*", "nox", "matplotlib>=3.8", *STUDIO)
     with session.chdir(session.create_tmp()):
         session.run("mypy", "--strict", "--config-file", str(ROOT / "pyproject.toml"), "--package", "poolgrad")
         session.run("mypy", "--strict", str(ROOT / "noxfile.py"))
@@ -161,7 +154,7 @@ def studio(session: nox.Session) -> None:
     have_node(session)
     for command in (["install", "--no-save", "--no-audit", "--no-fund"], ["test"]):
         session.run("npm", *command, "--prefix", str(ROOT / "studio-web"), external=True, silent=True)
-    session.install(build_wheel(session), *TESTS, "playwright>=1.50")
+    session.install(build_wheel(session), *TESTS, *STUDIO)
     options = session.posargs or ["-n", "auto", "--dist", "loadfile", "tests/studio"]
     session.run("pytest", *options, env={"POOLGRAD_BROWSER": "required"})
 
@@ -169,7 +162,7 @@ def studio(session: nox.Session) -> None:
 @nox.session
 def notebook(session: nox.Session) -> None:
     """The studio's widget in JupyterLab, in the system's Chromium."""
-    session.install(build_wheel(session), *TESTS, "playwright>=1.50", "jupyterlab>=4.2")
+    session.install(build_wheel(session), *TESTS, *STUDIO, "jupyterlab>=4.2")
     session.run("pytest", "tests/notebook", *session.posargs, env={"POOLGRAD_BROWSER": "required"})
 
 

@@ -183,7 +183,7 @@ MODULES = sorted(
     for module in pkgutil.walk_packages(poolgrad.__path__, "poolgrad.")
     if module.name not in ("poolgrad._core", "poolgrad.__main__")
     # What these import is not installed here.
-    and not re.search(r"torch|cupy|triton|kernels\.gpu(?!_tiles)", module.name)
+    and not re.search(r"torch|cupy|triton|kernels\.gpu(?!_tiles)|studio\.(server|widget)", module.name)
 )
 
 
