@@ -53,6 +53,14 @@ def memory(count: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor
     return made
 
 
+def clear(tensor: torch.Tensor) -> None:
+    """Fill a tensor with zeros."""
+    tensor.zero_()
+    recording = getattr(_local, "recording", None)
+    if recording is not None:
+        recording.steps.append((torch.Tensor.zero_, 0, (tensor,)))
+
+
 def once() -> None:
     """Say that this call does what is not recorded."""
     recording = getattr(_local, "recording", None)
@@ -123,7 +131,7 @@ def _step(compiled: Any, programs: int, arguments: tuple[Any, ...], tensors: Seq
             return None
         left[place] = None
         slots.append((place, found[0]))
-    return _Step(compiled[(programs, 1, 1)], left, slots)
+    return _Step(compiled[(programs, 1, 1)] if programs else compiled, left, slots)
 
 
 def recorded(fill: Callable[[], None], tensors: Sequence[Any], device: torch.device) -> Repeat | None:

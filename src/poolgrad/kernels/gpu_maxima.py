@@ -14,7 +14,7 @@ from poolgrad.kernels import triton_maxima as kernels
 from poolgrad.kernels import triton_picks as picks
 from poolgrad.kernels import triton_planes as planes_of
 from poolgrad.kernels import triton_routes as routes
-from poolgrad.kernels.gpu_launch import kept, launch, memory, once
+from poolgrad.kernels.gpu_launch import clear, kept, launch, memory, once
 from poolgrad.kernels.gpu_tables import box, origins_of, skips_of, table, whole_of
 from poolgrad.kernels.gpu_tiles import (
     LANES,
@@ -278,6 +278,8 @@ def _has_planes(plan: Plan) -> bool:
 
 
 def _route_planes(plan: Plan, grad: Any, places: Any, out: Any) -> None:
+    if plan.inner > 1:
+        clear(out)
     planes, (depth, _, last) = plan.outer * plan.inner, plan.axes
     at_once = min(PLANES_AT_ONCE, key=lambda size: (-(-last.outputs // size) * size, -size))
     *sizes, outputs = _sizes(plan)

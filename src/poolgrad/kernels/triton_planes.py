@@ -15,22 +15,19 @@ def divided(place, magic):
 
 
 @triton.jit
-def clear_planes(target, out, live, planes, cells, inner, LAST: tl.constexpr, LB: tl.constexpr):
-    """Fills the cells of a program's channels with zeros."""
-    zero = tl.zeros((LB,), out.dtype.element_ty)
-    if LAST:
-        for j in range(cells):
-            tl.store(target + tl.full((), 1, tl.int64) * j * inner, zero, live)
+def clear_planes(target, out, live, planes, cells, LB: tl.constexpr):
+    """Fills the cells of a program's channels, which follow each other, with zeros."""
+    first = tl.program_id(0).to(tl.int64) * LB
+    if first + LB <= planes:
+        for j in range(0, LB * cells, 16 * LB):
+            cell = j + tl.arange(0, 16 * LB)
+            zeros = tl.zeros((16 * LB,), out.dtype.element_ty)
+            tl.store(out + first * cells + cell, zeros, cell < LB * cells)
     else:
-        first = tl.program_id(0).to(tl.int64) * LB
-        if first + LB <= planes:
-            for j in range(0, LB * cells, 16 * LB):
-                cell = j + tl.arange(0, 16 * LB)
-                zeros = tl.zeros((16 * LB,), out.dtype.element_ty)
-                tl.store(out + first * cells + cell, zeros, cell < LB * cells)
-        else:
-            for j in range(cells):
-                tl.store(target + j, zero, live)
+        for j in range(cells):
+            tl.store(target + j, tl.zeros((LB,), out.dtype.element_ty), live)
+    # The threads that store an element and those that load it next need not be the same.
+    tl.debug_barrier()
 
 
 @triton.jit(do_not_specialize=["planes", "D", "H", "W", "OD", "OH", "KH", "KW"])
@@ -40,8 +37,9 @@ def route_planes(
     LAST: tl.constexpr, FOURS: tl.constexpr, OE: tl.constexpr, DEEP: tl.constexpr, WHOLE: tl.constexpr,
     AT_ONCE: tl.constexpr, LB: tl.constexpr, WIDE: tl.constexpr, ACC: tl.constexpr,
 ):  # fmt: skip
-    """A lane owns the cells of one channel, and adds the gradients of its
-    windows one by one, in their order. OW comes divided by the power of two OE.
+    """A lane owns the cells of one channel, and adds the gradients of its windows one by one, in their order.
+
+    Where lanes run along inner (`LAST`) cells are zero before. OW comes divided by the power of two OE.
 
     Of windows side by side those with one maximum follow each other, and the next maximum is farther on: where that
     holds each cell is loaded and stored once. A place need not be a maximum's, so it is looked at.
@@ -53,9 +51,8 @@ def route_planes(
     n = lane // inner
     source = n * OD * OH * OW * inner + c
     target = out + (n * D * H * W * inner + c)
-    clear_planes(target, out, live, planes, D * H * W, inner, LAST, LB)
-    # The threads that store an element and those that load it next need not be the same.
-    tl.debug_barrier()
+    if not LAST:
+        clear_planes(target, out, live, planes, D * H * W, LB)
     by_width = (tl.full((), 4294967296, tl.int64) + (KW - 1)) // KW
     by_height = (tl.full((), 4294967296, tl.int64) + (KH - 1)) // KH
     for od in range(OD):
