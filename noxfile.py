@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 import shutil
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from subprocess import PIPE, STDOUT, run
+from subprocess import PIPE, STDOUT, Popen, run
 
 import nox
 
 nox.needs_version = ">=2024.10"
-nox.options.sessions = ["lint", "tests", "torch", "types", "native", "oracle", "studio"]
+nox.options.sessions = ["check"]
 nox.options.default_venv_backend = "venv"
 nox.options.error_on_external_run = True
 
@@ -67,16 +68,27 @@ def build_wheel(session: nox.Session) -> str:
     return str(next(dist.glob("*.whl")))
 
 
-def side_by_side(session: nox.Session, commands: list[list[str]]) -> None:
-    """Run commands that each use one processor for minutes, all at once; show what they printed, fail if one did."""
-    with ThreadPoolExecutor() as pool:
-        ends = pool.map(lambda command: run(command, stdout=PIPE, stderr=STDOUT, text=True, check=False), commands)
-    failed = 0
-    for command, end in zip(commands, ends, strict=True):
-        session.log(f"{' '.join(command)}\n{end.stdout}")
-        failed += end.returncode != 0
+def side_by_side(session: nox.Session, commands: dict[str, list[str]]) -> None:
+    """Run commands that leave processors idle, all at once; each line they print has their name; fail if one did."""
+
+    def follow(name: str) -> int:
+        with Popen(commands[name], stdout=PIPE, stderr=STDOUT, text=True) as process:
+            for line in process.stdout or ():
+                print(f"{name}: {line}", end="", flush=True)
+        return process.returncode
+
+    with ThreadPoolExecutor(len(commands)) as pool:
+        failed = [name for name, end in zip(commands, pool.map(follow, commands), strict=True) if end != 0]
     if failed:
-        session.error(f"{failed} of these commands failed")
+        session.error(f"failed: {', '.join(failed)}")
+
+
+@nox.session
+def check(session: nox.Session) -> None:
+    """What must pass before a change lands: the wheel is built, then two rows of sessions run side by side."""
+    build_wheel(session)
+    rows = [["tests", "studio", "torch"], ["lint", "native", "types", "oracle"]]
+    side_by_side(session, {row[0]: [sys.executable, "-m", "nox", "--session", *row] for row in rows})
 
 
 @nox.session
@@ -136,17 +148,17 @@ def native(session: nox.Session) -> None:
         options = ["-DPOOLGRAD_PYTHON=OFF", "-DPOOLGRAD_TESTS=ON", f"-DPOOLGRAD_SANITIZE={sanitizers}"]
         session.run("cmake", "-S", str(ROOT), "-B", folders[name], "-G", "Ninja", *options, silent=True)
     build_wheel(session)
-    builds = [[f"{session.bin}/cmake", "--build", folder] for folder in folders.values()]
-    side_by_side(session, [*builds, [str(BUILD / "native_tests")]])
+    builds = {name: [f"{session.bin}/cmake", "--build", folder] for name, folder in folders.items()}
+    side_by_side(session, {**builds, "wheel": [str(BUILD / "native_tests")]})
     parts = [("address", "small"), ("address", "but", "small"), ("thread", "threads")]
-    side_by_side(session, [[f"{folders[name]}/native_tests", *names] for name, *names in parts])
+    side_by_side(session, {" ".join(part): [f"{folders[part[0]]}/native_tests", *part[1:]] for part in parts})
 
 
 @nox.session
 def oracle(session: nox.Session) -> None:
     """Compare live with TensorFlow 2.21, its stock kernels on."""
     session.install(build_wheel(session), *TESTS, "tensorflow-cpu==2.21.*")
-    session.run("pytest", "-m", "tensorflow", "-n", "2", "tests/oracle", "tests/pages", *session.posargs)
+    session.run("pytest", "-m", "tensorflow", "tests/oracle", "tests/pages", *session.posargs)
 
 
 @nox.session

@@ -234,7 +234,7 @@ def _is_packed(tensor: Any) -> bool:
     """Are two elements added by one instruction?"""
     if not tensor.is_cuda or tensor.element_size() != 2 or torch.version.cuda is None:
         return False
-    return torch.cuda.get_device_capability(tensor.device) >= (8, 0)
+    return bool(torch.cuda.get_device_capability(tensor.device) >= (8, 0))
 
 
 def _sums(grad: Any) -> tuple[Any, bool]:
