@@ -87,8 +87,8 @@ def side_by_side(session: nox.Session, commands: dict[str, list[str]]) -> None:
 def check(session: nox.Session) -> None:
     """What must pass before a change lands: the wheel is built, then two rows of sessions run side by side."""
     build_wheel(session)
-    rows = [["tests", "studio", "torch"], ["lint", "native", "types", "oracle"]]
-    side_by_side(session, {row[0]: [sys.executable, "-m", "nox", "--session", *row] for row in rows})
+    rows = {"python": ["tests", "studio", "torch"], "native": ["lint", "native", "types", "oracle"]}
+    side_by_side(session, {name: [sys.executable, "-m", "nox", "--session", *row] for name, row in rows.items()})
 
 
 @nox.session
