@@ -59,6 +59,7 @@ def test_keys_work_after_a_slider(tab: Any) -> None:
     tab.get_by_label("depth of dx.output").focus()
     opened(tab, "avgpool-grad")
     fine(tab)
+    assert "avgpool-grad" in tab.get_by_label("file name").input_value()
 
 
 def test_pointing_at_a_cell_tells_its_value(tab: Any) -> None:
@@ -168,8 +169,10 @@ def test_copy_and_paste(tab: Any) -> None:
     fine(tab)
     block(tab, "grad").locator("header").click()
     tab.keyboard.press("Control+c")
+    count = tab.locator(".block").count()
     tab.keyboard.press("Control+v")
     tab.wait_for_selector(".react-flow__node[data-id='grad2']")
+    assert tab.locator(".block").count() == count + 1
 
 
 def test_save_open_and_run_in_the_shell(tab: Any, served: Served) -> None:
