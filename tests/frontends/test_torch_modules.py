@@ -78,6 +78,17 @@ def test_replacement() -> None:
     assert poolgrad.torch.replace_pooling(ours) == []
 
 
+@pytest.mark.parametrize("name", POOLING)
+def test_replacement_of_each(name: str) -> None:
+    options = {"output_ratio": 0.5} if name.startswith("Fractional") else {}
+    model = nn.Sequential(getattr(nn, name)(2, **options))
+    (found,) = poolgrad.torch.replace_pooling(model)
+    assert type(found.module) is getattr(poolgrad.torch, name)
+    x = torch.arange(4.0 ** int(name[-2])).view(1, *[4] * int(name[-2]))
+    places = [torch.zeros(x.shape, dtype=torch.int64)] if "Unpool" in name else []
+    assert found.module(x, *places).shape == (1, *[8 if places else 2] * int(name[-2]))
+
+
 def test_replacement_leaves_subclasses() -> None:
     class Mine(nn.MaxPool2d):
         pass

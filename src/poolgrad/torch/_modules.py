@@ -187,58 +187,40 @@ class MaxUnpool3d(nn.MaxUnpool3d):
         return max_unpool3d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
-class FractionalMaxPool2d(nn.FractionalMaxPool2d):
+class _Bordered:
+    """What PyTorch's fractional modules are not told: the rule that draws their borders, and whether cells overlap."""
+
+    # Of modules that were PyTorch's.
+    sequence = "torch"
+    overlapping = False
+
+    def __init__(self, *arguments: Any, sequence: str = "torch", overlapping: bool = False, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.sequence, self.overlapping = sequence, overlapping
+
+    def _arguments(self) -> dict[str, Any]:
+        names = ("kernel_size", "output_size", "output_ratio", "return_indices", "_random_samples")
+        return {name: getattr(self, name) for name in (*names, "sequence", "overlapping")}
+
+
+class FractionalMaxPool2d(_Bordered, nn.FractionalMaxPool2d):
     """``torch.nn.FractionalMaxPool2d``; with ``sequence="tensorflow"`` by TensorFlow's rule.
 
     >>> FractionalMaxPool2d(2, output_ratio=0.5, sequence="tensorflow")(torch.ones(1, 4, 4)).shape
     torch.Size([1, 2, 2])
     """
 
-    sequence = "torch"
-    overlapping = False
-
-    def __init__(self, *arguments: Any, sequence: str = "torch", overlapping: bool = False, **named: Any) -> None:
-        super().__init__(*arguments, **named)
-        self.sequence, self.overlapping = sequence, overlapping
-
     def forward(self, input: Tensor) -> Any:
         """Pool."""
-        m = self
-        return fractional_max_pool2d(
-            input,
-            m.kernel_size,
-            m.output_size,
-            m.output_ratio,
-            m.return_indices,
-            m._random_samples,
-            sequence=m.sequence,
-            overlapping=m.overlapping,
-        )
+        return fractional_max_pool2d(input, **self._arguments())
 
 
-class FractionalMaxPool3d(nn.FractionalMaxPool3d):
+class FractionalMaxPool3d(_Bordered, nn.FractionalMaxPool3d):
     """``torch.nn.FractionalMaxPool3d``; with ``sequence="tensorflow"`` by TensorFlow's rule."""
 
-    sequence = "torch"
-    overlapping = False
-
-    def __init__(self, *arguments: Any, sequence: str = "torch", overlapping: bool = False, **named: Any) -> None:
-        super().__init__(*arguments, **named)
-        self.sequence, self.overlapping = sequence, overlapping
-
     def forward(self, input: Tensor) -> Any:
         """Pool."""
-        m = self
-        return fractional_max_pool3d(
-            input,
-            m.kernel_size,
-            m.output_size,
-            m.output_ratio,
-            m.return_indices,
-            m._random_samples,
-            sequence=m.sequence,
-            overlapping=m.overlapping,
-        )
+        return fractional_max_pool3d(input, **self._arguments())
 
 
 class FractionalAvgPool2d(nn.Module):
@@ -272,12 +254,11 @@ class FractionalAvgPool2d(nn.Module):
         return ", ".join(f"{name}={getattr(self, name)}" for name in names)
 
 
-# PyTorch's class -> ours.
+# PyTorch's class -> ours: the one of its name.
 REPLACEMENTS: dict[type[nn.Module], type[nn.Module]] = {
-    ours.__bases__[0]: ours
-    for ours in list(globals().values())
-    if isinstance(ours, type) and ours.__module__ == __name__ and ours.__bases__[0] is not nn.Module
-    if issubclass(ours, nn.Module)
+    getattr(nn, name): ours
+    for name, ours in list(globals().items())
+    if isinstance(ours, type) and issubclass(ours, getattr(nn, name, ()))
 }
 
 
