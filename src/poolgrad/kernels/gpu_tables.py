@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -19,7 +20,8 @@ _MOST_PARTS = {"float16": 2**13, "bfloat16": 2**16, "float32": 2**29, "float64":
 """Weights of windows up to which a product with an element is exact in the precision of a sum."""
 
 
-class Table(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Table:
     """Sources of the results along an axis: first, first + step, ...; at most ``most`` of them."""
 
     first: torch.Tensor
@@ -79,9 +81,8 @@ class Shares(NamedTuple):
     """
 
     parts: tuple[torch.Tensor, torch.Tensor, torch.Tensor] | None
-    numbers: (
-        torch.Tensor
-    )  # the factor at the end, high and low; the weight of every window; the common part and its reciprocal
+    # The factor at the end, high and low; the weight of every window; the common part and its reciprocal.
+    numbers: torch.Tensor
     weighs: str  # "own" weights or divisors of windows, the "same" for all, or "none" before the end
     are_exact: bool
 

@@ -5,9 +5,18 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from poolgrad.kernels.triton_tiles import first_lane, flat, inside, marching, narrowed, pairs, row_live, tile
-
-_SIZES = ["rows", "total", "D", "H", "OD", "OH"]
+from poolgrad.kernels.triton_tiles import (
+    SIZES,
+    along,
+    first_lane,
+    flat,
+    inside,
+    marching,
+    narrowed,
+    pairs,
+    row_live,
+    windows,
+)
 
 
 @triton.jit
@@ -37,7 +46,7 @@ def without_nan(value):
     return tl.where(value == value, value, float("-inf"))
 
 
-@triton.jit(do_not_specialize=_SIZES)
+@triton.jit(do_not_specialize=SIZES)
 def best_tile(
     x, out, index, lowest, rows, D, H, W, OD, OH, OW, inner, outer_step, cell_step, inner_step,
     KD: tl.constexpr, KH: tl.constexpr, KW: tl.constexpr,
@@ -55,12 +64,9 @@ def best_tile(
     """
     W = W * WE
     OW = OW * OE
-    n, od, oh, ow, c, live = tile(rows, OD, OH, OW, inner, LAST, RB, LB, WIDE)
-    d = od * SD - PD
-    h = oh * SH - PH
-    w = ow * SW - PW
-    line_step = tl.full((), 1, tl.int64) * W * inner
-    plane_step = line_step * H
+    n, od, oh, ow, c, live, d, h, w, line_step, plane_step = windows(
+        rows, H, W, OD, OH, OW, inner, SD, SH, SW, PD, PH, PW, LAST, RB, LB, WIDE
+    )
     start = ((n * D + d) * H + h) * W + w
     base = x + start * inner + c
     # The first cell inside: no earlier one is looked at.
@@ -124,17 +130,7 @@ def axis_best(
 ):  # fmt: skip
     """The largest along one axis of [above, sources, beneath], and its number: that along the faster axes, and its
     place along this one times `scale`. Where NaN does not win it is as low as anything."""
-    i = tl.program_id(0)
-    if WIDE:
-        i = i.to(tl.int64)
-    i = i * LB + tl.arange(0, LB)
-    live = i < total
-    b = i % beneath
-    row = i // beneath
-    o = row % results
-    begin = tl.load(first + o, live, other=0)
-    n = tl.load(count + o, live, other=0)
-    at = ((row // results).to(tl.int64) * sources + begin) * beneath + b
+    i, live, _, o, _, begin, n, at = along(first, count, total, sources, results, beneath, LB, WIDE)
     place = begin.to(tl.int64)
     if not POSITION:
         place = (place - tl.load(origins + o, live, other=0)) // step
@@ -161,7 +157,7 @@ def axis_best(
         tl.store(index + i, number.to(index.dtype.element_ty), live)
 
 
-@triton.jit(do_not_specialize=_SIZES)
+@triton.jit(do_not_specialize=SIZES)
 def finish_best(
     x, best, numbers, out, index, lowest, first_d, first_h, first_w, marks_d, marks_h, marks_w,
     total, D, H, W, OD, OH, OW, inner, outer_step, cell_step, inner_step, scale_d, scale_h, scale_w,

@@ -6,12 +6,10 @@ import triton
 import triton.language as tl
 
 from poolgrad.kernels.triton_routes import accumulated, matches
-from poolgrad.kernels.triton_tiles import flat, inside, narrowed
-
-_SIZES = ["rows", "total", "D", "H", "OD", "OH"]
+from poolgrad.kernels.triton_tiles import SIZES, flat, inside, narrowed, sources
 
 
-@triton.jit(do_not_specialize=_SIZES)
+@triton.jit(do_not_specialize=SIZES)
 def pick_any(
     data, index, x, reference, out, first_d, first_h, first_w, count_d, count_h, count_w,
     origins_d, origins_h, origins_w, total, D, H, W, OD, OH, OW, inner, most_d, most_h, most_w,
@@ -32,12 +30,9 @@ def pick_any(
         at = (((n * D + d) * H + h) * W + w) * inner + c
         tl.store(out + i, tl.load(data + at, named, other=0), live)
     else:
-        fd = tl.load(first_d + od, live, other=0)
-        fh = tl.load(first_h + oh, live, other=0)
-        fw = tl.load(first_w + ow, live, other=0)
-        cd = tl.load(count_d + od, live, other=0)
-        ch = tl.load(count_h + oh, live, other=0)
-        cw = tl.load(count_w + ow, live, other=0)
+        fd, cd = sources(first_d, count_d, od, live)
+        fh, ch = sources(first_h, count_h, oh, live)
+        fw, cw = sources(first_w, count_w, ow, live)
         wanted = tl.load(reference + i, live, other=0).to(ACC)
         sum_of = tl.zeros((LB,), ACC)
         found = tl.full((LB,), -1, tl.int64)
@@ -65,7 +60,7 @@ def pick_any(
             tl.store(out + i, narrowed(sum_of, out), live)
 
 
-@triton.jit(do_not_specialize=_SIZES)
+@triton.jit(do_not_specialize=SIZES)
 def bad_places(
     index, out, first_d, first_h, first_w, count_d, count_h, count_w, origins_d, origins_h, origins_w,
     total, OD, OH, OW, inner, dilation_d, dilation_h, dilation_w, KH, KW, none,

@@ -6,20 +6,20 @@ import triton
 import triton.language as tl
 
 from poolgrad.kernels.triton_tiles import (
+    SIZES,
     flat,
     inside,
     marching,
     narrowed,
+    phases,
     quad,
     quads,
     rounded,
-    row_block,
+    segment,
+    sources,
     store_fours,
     store_phases,
-    tile,
 )
-
-_SIZES = ["rows", "total", "D", "H", "OD", "OH"]
 
 
 @triton.jit
@@ -84,7 +84,7 @@ def chosen(total, grad, place, number: tl.constexpr, like, ROUNDS: tl.constexpr,
     return found
 
 
-@triton.jit(do_not_specialize=["QD", "QH", "QW", *_SIZES])
+@triton.jit(do_not_specialize=["QD", "QH", "QW", *SIZES])
 def route_tile(
     grad, index, out, rows, QD, QH, QW, D, H, W, OD, OH, OW, inner,
     KD: tl.constexpr, KH: tl.constexpr, KW: tl.constexpr,
@@ -95,20 +95,13 @@ def route_tile(
 ):  # fmt: skip
     """Gradients go to the places that are named: a program owns all phases of the cells of its tile, as `spread_tile`.
 
-    Places have one byte, and 255 is none. Where inner is 1 a row is four cells' quotients by the stride, QW of them
-    along W.
+    Places have one byte, and 255 is none.
     """
     W = W * WE
     OW = OW * OE
-    line_step = tl.full((), 1, tl.int64) * OW * inner
-    plane_step = line_step * OH
-    c = 0
-    if LAST:
-        n, dq, hq, wq, c, live = tile(rows, QD, QH, QW, inner, True, RB, LB, WIDE)
-        base = (((n * OD + dq) * OH + hq) * OW + wq) * inner + c
-    else:
-        n, dq, hq, wq, live = quads(row_block(WIDE), rows, QD, QH, QW, RB)
-        base = ((n * OD + dq) * OH + hq) * OW + wq
+    n, dq, hq, wq, c, live, base, line_step, plane_step = phases(
+        rows, QD, QH, QW, OD, OH, OW, inner, LAST, RB, LB, WIDE
+    )
     results = ()
     for f in tl.static_range(SD * SH * SW):
         total = tl.zeros((RB, LB), ACC)
@@ -166,9 +159,7 @@ def route_march(
     if LAST:
         n, h, w, c, begin, live = marching(rows, H, W, inner, M, STEPS, DEEP, LAST, RB, LB)
     else:
-        segments = tl.cdiv(M, STEPS)
-        begin = tl.program_id(0) % segments * STEPS
-        block = (tl.program_id(0) // segments).to(tl.int64)
+        begin, block = segment(M, STEPS)
         n, _, h, w, live = quads(block, rows, 1, H if DEEP else 1, QW, RB)
     cell_step = tl.full((), 1, tl.int64) * inner
     line_step = cell_step * OW
@@ -226,7 +217,7 @@ def route_march(
         source += step
 
 
-@triton.jit(do_not_specialize=_SIZES)
+@triton.jit(do_not_specialize=SIZES)
 def route_any(
     grad, index, x, reference, out, first_d, first_h, first_w, count_d, count_h, count_w,
     origins_d, origins_h, origins_w, total, D, H, W, OD, OH, OW, inner, most_d, most_h, most_w,
@@ -236,12 +227,9 @@ def route_any(
     """The same for any windows: each cell looks at the windows over it, in their order, and takes from those that
     selected it by place or by value."""
     i, n, d, h, w, c, live = flat(total, D, H, W, inner, LB, WIDE)
-    fd = tl.load(first_d + d, live, other=0)
-    fh = tl.load(first_h + h, live, other=0)
-    fw = tl.load(first_w + w, live, other=0)
-    cd = tl.load(count_d + d, live, other=0)
-    ch = tl.load(count_h + h, live, other=0)
-    cw = tl.load(count_w + w, live, other=0)
+    fd, cd = sources(first_d, count_d, d, live)
+    fh, ch = sources(first_h, count_h, h, live)
+    fw, cw = sources(first_w, count_w, w, live)
     if BY != "place":
         value = tl.load(x + i, live, other=0).to(ACC)
     sum_of = tl.zeros((LB,), ACC)

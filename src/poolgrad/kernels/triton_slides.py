@@ -8,7 +8,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from poolgrad.kernels.triton_tiles import fours, inside, joined, narrowed, store_fours
+from poolgrad.kernels.triton_tiles import fours, inside, joined, narrowed, segment, store_fours
 
 
 @triton.jit(do_not_specialize=["outer", "D", "H", "W", "AD", "AH", "AW", "WS"])
@@ -131,9 +131,8 @@ def slide_rows(
     """
     W = W * WE
     AW = AW * AE
-    segments = tl.cdiv(H, HS)
-    begin = tl.program_id(0) % segments * HS
-    lane = (tl.program_id(0) // segments).to(tl.int64) * LB + tl.arange(0, LB)
+    begin, block = segment(H, HS)
+    lane = block * LB + tl.arange(0, LB)
     live = lane < lanes
     w = (lane % QW).to(tl.int32) * 4
     row = lane // QW

@@ -11,19 +11,19 @@ import triton
 import triton.language as tl
 
 from poolgrad.kernels.triton_tiles import (
+    SIZES,
+    along,
     first_lane,
     inside,
     narrowed,
     pairs,
+    phases,
     quad,
-    quads,
-    row_block,
     row_live,
     store_phases,
     tile,
+    windows,
 )
-
-_SIZES = ["rows", "D", "H", "OD", "OH"]
 
 
 @triton.jit
@@ -105,18 +105,7 @@ def axis_sum(
     The first axis weighs (spread), the last one divides (mean) or ends with one factor. What an average divides by is
     the product of three numbers, one an axis: of the axis itself (`own`), and of two others (`before`, `after`).
     """
-    i = tl.program_id(0)
-    if WIDE:
-        i = i.to(tl.int64)
-    i = i * LB + tl.arange(0, LB)
-    live = i < total
-    b = i % beneath
-    row = i // beneath
-    o = row % results
-    above = row // results
-    begin = tl.load(first + o, live, other=0)
-    n = tl.load(count + o, live, other=0)
-    at = (above.to(tl.int64) * sources + begin) * beneath + b
+    i, live, above, o, b, begin, n, at = along(first, count, total, sources, results, beneath, LB, WIDE)
     if WEIGHS:
         cell = b // inner
         divisor = tl.load(before + cell // last, live, other=1.0) * tl.load(after + cell % last, live, other=1.0)
@@ -146,7 +135,7 @@ def axis_sum(
         tl.store(out_low + i, low, live)
 
 
-@triton.jit(do_not_specialize=_SIZES)
+@triton.jit(do_not_specialize=SIZES)
 def mean_tile(
     x, out, divisors_d, divisors_h, divisors_w, numbers, rows, D, H, W, OD, OH, OW, inner,
     KD: tl.constexpr, KH: tl.constexpr, KW: tl.constexpr,
@@ -160,12 +149,9 @@ def mean_tile(
     what lines are multiples of."""
     W = W * WE
     OW = OW * OE
-    n, od, oh, ow, c, live = tile(rows, OD, OH, OW, inner, LAST, RB, LB, WIDE)
-    d = od * SD - PD
-    h = oh * SH - PH
-    w = ow * SW - PW
-    line_step = tl.full((), 1, tl.int64) * W * inner
-    plane_step = line_step * H
+    n, od, oh, ow, c, live, d, h, w, line_step, plane_step = windows(
+        rows, H, W, OD, OH, OW, inner, SD, SH, SW, PD, PH, PW, LAST, RB, LB, WIDE
+    )
     base = x + (((n * D + d) * H + h) * W + w) * inner + c
     total = tl.zeros((RB, LB), ACC)
     total_low = total
@@ -225,7 +211,7 @@ def weight_of(parts_d, parts_h, parts_w, d, h, w, ok, ok_w, LAST: tl.constexpr):
     return weight
 
 
-@triton.jit(do_not_specialize=["QD", "QH", "QW", *_SIZES])
+@triton.jit(do_not_specialize=["QD", "QH", "QW", *SIZES])
 def spread_tile(
     grad, out, parts_d, parts_h, parts_w, numbers, rows, QD, QH, QW, D, H, W, OD, OH, OW, inner,
     KD: tl.constexpr, KH: tl.constexpr, KW: tl.constexpr,
@@ -236,20 +222,15 @@ def spread_tile(
 ):  # fmt: skip
     """Gradients shared over windows: a program owns S cells an axis for each place of its tile, all phases of them.
 
-    Where inner is 1 a row is four places along W, QW of them. W and OW come divided by the powers of two WE and OE.
+    W and OW come divided by the powers of two WE and OE.
     """
     W = W * WE
     OW = OW * OE
-    line_step = tl.full((), 1, tl.int64) * OW * inner
-    plane_step = line_step * OH
-    c = 0
-    if LAST:
-        n, dq, hq, wq, c, live = tile(rows, QD, QH, QW, inner, LAST, RB, LB, WIDE)
-        base = (((n * OD + dq) * OH + hq) * OW + wq) * inner + c
-        wide = wq
-    else:
-        n, dq, hq, wq, live = quads(row_block(WIDE), rows, QD, QH, QW, RB)
-        base = ((n * OD + dq) * OH + hq) * OW + wq
+    n, dq, hq, wq, c, live, base, line_step, plane_step = phases(
+        rows, QD, QH, QW, OD, OH, OW, inner, LAST, RB, LB, WIDE
+    )
+    wide = wq
+    if not LAST:
         wide = wq[:, None] + tl.arange(0, 4)[None, :]
     factor = tl.load(numbers).to(ACC)
     factor_low = tl.load(numbers + 1).to(ACC)

@@ -14,6 +14,9 @@ import triton.language as tl
 CUTS = tl.constexpr(os.environ.get("TRITON_INTERPRET") == "1")
 """The interpreter cuts floats off to bfloat16, where devices round."""
 
+SIZES = ["rows", "total", "D", "H", "OD", "OH"]
+"""Numbers that nothing is known of: what lies side by side in memory follows from others."""
+
 
 @triton.jit
 def tile(rows, D, H, W, inner, LAST: tl.constexpr, RB: tl.constexpr, LB: tl.constexpr, WIDE: tl.constexpr):
@@ -41,6 +44,23 @@ def tile(rows, D, H, W, inner, LAST: tl.constexpr, RB: tl.constexpr, LB: tl.cons
 
 
 @triton.jit
+def windows(
+    rows, H, W, OD, OH, OW, inner,
+    SD: tl.constexpr, SH: tl.constexpr, SW: tl.constexpr,
+    PD: tl.constexpr, PH: tl.constexpr, PW: tl.constexpr,
+    LAST: tl.constexpr, RB: tl.constexpr, LB: tl.constexpr, WIDE: tl.constexpr,
+):  # fmt: skip
+    """The windows [n, od, oh, ow, c] of this program's tile, which of them exist, the first cells [d, h, w] of each,
+    and the steps from line to line and from plane to plane of their cells."""
+    n, od, oh, ow, c, live = tile(rows, OD, OH, OW, inner, LAST, RB, LB, WIDE)
+    d = od * SD - PD
+    h = oh * SH - PH
+    w = ow * SW - PW
+    line_step = tl.full((), 1, tl.int64) * W * inner
+    return n, od, oh, ow, c, live, d, h, w, line_step, line_step * H
+
+
+@triton.jit
 def first_lane(lanes, LB: tl.constexpr):
     """The first lane of this program's tile."""
     return tl.program_id(0) % tl.cdiv(lanes, LB) * LB
@@ -56,12 +76,18 @@ def row_live(rows, RB: tl.constexpr, lanes, LB: tl.constexpr, WIDE: tl.constexpr
 
 
 @triton.jit
+def block_of(WIDE: tl.constexpr):
+    """The number of this program, as a wide one where rows or elements have such."""
+    block = tl.program_id(0)
+    if WIDE:
+        block = block.to(tl.int64)
+    return block
+
+
+@triton.jit
 def flat(total, D, H, W, inner, LB: tl.constexpr, WIDE: tl.constexpr):
     """The elements [n, d, h, w, c] of this program's LB elements in a row, their numbers, and which of them exist."""
-    i = tl.program_id(0)
-    if WIDE:
-        i = i.to(tl.int64)
-    i = i * LB + tl.arange(0, LB)
+    i = block_of(WIDE) * LB + tl.arange(0, LB)
     c = i % inner
     row = i // inner
     w = row % W
@@ -71,6 +97,26 @@ def flat(total, D, H, W, inner, LB: tl.constexpr, WIDE: tl.constexpr):
     d = row % D
     n = (row // D).to(tl.int64)
     return i.to(tl.int64), n, d.to(tl.int32), h.to(tl.int32), w.to(tl.int32), c, i < total
+
+
+@triton.jit
+def sources(first, count, o, live):
+    """The first source of a result along an axis, and how many it has."""
+    return tl.load(first + o, live, other=0), tl.load(count + o, live, other=0)
+
+
+@triton.jit
+def along(first, count, total, sources_of, results, beneath, LB: tl.constexpr, WIDE: tl.constexpr):
+    """This program's LB elements of [above, results, beneath], which of them exist, their places [above, o, b], the
+    first sources of each and their number, and where in [above, sources, beneath] the first one lies."""
+    i = block_of(WIDE) * LB + tl.arange(0, LB)
+    live = i < total
+    b = i % beneath
+    row = i // beneath
+    o = row % results
+    above = row // results
+    begin, n = sources(first, count, o, live)
+    return i, live, above, o, b, begin, n, (above.to(tl.int64) * sources_of + begin) * beneath + b
 
 
 @triton.jit
@@ -107,15 +153,6 @@ def pairs(row, first, ok, W, other: tl.constexpr, RB: tl.constexpr, LB: tl.const
 
 
 @triton.jit
-def row_block(WIDE: tl.constexpr):
-    """The number of this program, as a wide one where rows have such."""
-    block = tl.program_id(0)
-    if WIDE:
-        block = block.to(tl.int64)
-    return block
-
-
-@triton.jit
 def quads(block, rows, D, H, QW, RB: tl.constexpr):
     """The elements [n, d, h, w] of a block of lanes that have four columns each, `w` and the next, of QW times four."""
     row = block * RB + tl.arange(0, RB)
@@ -126,6 +163,28 @@ def quads(block, rows, D, H, QW, RB: tl.constexpr):
     row = row // H
     d = (row % D).to(tl.int32)
     return (row // D).to(tl.int64), d, h, w, live
+
+
+@triton.jit
+def phases(
+    rows, QD, QH, QW, OD, OH, OW, inner, LAST: tl.constexpr, RB: tl.constexpr, LB: tl.constexpr, WIDE: tl.constexpr,
+):  # fmt: skip
+    """The quotients [n, d, h, w, c] by the stride of this program's cells, which of them exist, where the windows of
+    these numbers lie, and the steps from line to line and from plane to plane of windows.
+
+    Where inner is 1 a row is four quotients along W, `w` and the next.
+    """
+    line_step = tl.full((), 1, tl.int64) * OW * inner
+    plane_step = line_step * OH
+    c = 0
+    if LAST:
+        n, d, h, w, c, live = tile(rows, QD, QH, QW, inner, LAST, RB, LB, WIDE)
+    else:
+        n, d, h, w, live = quads(block_of(WIDE), rows, QD, QH, QW, RB)
+    base = ((n * OD + d) * OH + h) * OW + w
+    if LAST:
+        base = base * inner + c
+    return n, d, h, w, c, live, base, line_step, plane_step
 
 
 @triton.jit
@@ -201,6 +260,13 @@ def store_phases(
 
 
 @triton.jit
+def segment(length, STEPS):
+    """Where a program that goes STEPS along an axis begins, and the number of those beside it, a wide one."""
+    segments = tl.cdiv(length, STEPS)
+    return tl.program_id(0) % segments * STEPS, (tl.program_id(0) // segments).to(tl.int64)
+
+
+@triton.jit
 def marching(
     rows, H, W, inner, length, STEPS, DEEP: tl.constexpr, LAST: tl.constexpr, RB: tl.constexpr, LB: tl.constexpr,
 ):  # fmt: skip
@@ -208,9 +274,7 @@ def marching(
 
     Lanes run along inner elements (`LAST`), or all of these are rows.
     """
-    segments = tl.cdiv(length, STEPS)
-    begin = tl.program_id(0) % segments * STEPS
-    block = (tl.program_id(0) // segments).to(tl.int64)
+    begin, block = segment(length, STEPS)
     if LAST:
         blocks = tl.cdiv(inner, LB)
         row = block // blocks * RB + tl.arange(0, RB)[:, None]

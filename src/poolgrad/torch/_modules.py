@@ -258,7 +258,7 @@ class FractionalAvgPool2d(nn.Module):
 REPLACEMENTS: dict[type[nn.Module], type[nn.Module]] = {
     getattr(nn, name): ours
     for name, ours in list(globals().items())
-    if isinstance(ours, type) and issubclass(ours, getattr(nn, name, ()))
+    if isinstance(ours, type) and issubclass(ours, nn.Module) and hasattr(nn, name)
 }
 
 
