@@ -1,20 +1,47 @@
-"""The studio's server and the system's Chromium, for tests that drive one with the other."""
+"""The studio's server: asked by tests themselves, and served to the system's Chromium."""
 
 from __future__ import annotations
 
 import socket
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import uvicorn
+from starlette.testclient import TestClient
 
 from poolgrad.studio import server
 from poolgrad.studio.security import Access
 from poolgrad.studio.worker import Worker
 
+from .asking import client_of
 from .chromium import CHROMIUM, Served
+
+
+@pytest.fixture(scope="module")
+def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
+    made = Worker(tmp_path_factory.mktemp("pages"))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def studio(worker: Worker, tmp_path: Path) -> server.Studio:
+    web = tmp_path / "web"
+    web.mkdir()
+    (web / "index.html").write_text("<!doctype html><title>studio</title>")
+    (web / "studio.js").write_text("// script")
+    (web / "notes.txt").write_text("not served")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    return server.Studio(folder, worker, web=web)
+
+
+@pytest.fixture
+def client(studio: server.Studio) -> TestClient:
+    return client_of(studio)
 
 
 @pytest.fixture(scope="module")

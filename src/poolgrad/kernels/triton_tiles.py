@@ -15,7 +15,7 @@ CUTS = tl.constexpr(os.environ.get("TRITON_INTERPRET") == "1")
 """The interpreter cuts floats off to bfloat16, where devices round."""
 
 SIZES = ["rows", "total", "D", "H", "OD", "OH"]
-"""Numbers that nothing is known of: what lies side by side in memory follows from others."""
+"""Arguments that may have any value: no kernel is compiled anew for another one."""
 
 
 @triton.jit
