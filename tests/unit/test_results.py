@@ -20,7 +20,7 @@ from poolgrad import results
 from poolgrad.cli import main
 
 from .good_calls import ramp
-from .test_threads import script
+from .scripts import script
 
 MIB = 2**20
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from .test_threads import script
+from .scripts import script
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 

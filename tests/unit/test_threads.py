@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ import poolgrad
 from poolgrad.kernels import cpu
 
 from .good_calls import GOOD, ramp, results
+from .scripts import USE_ALL, script
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 
@@ -25,26 +25,6 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 def _default_threads() -> Iterator[None]:
     yield
     poolgrad.set_num_threads(None)
-
-
-def script(code: str, timeout: float = 60, **environment: str) -> str:
-    """What a fresh interpreter prints; its errors come as their class and text."""
-    lines = "\n".join(f"    {line}" for line in code.strip().splitlines())
-    whole = (
-        f"import poolgrad\ntry:\n{lines}\nexcept Exception as error:\n    print(f'{{type(error).__name__}}: {{error}}')"
-    )
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("POOLGRAD_")}
-    path = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    run = subprocess.run(
-        [sys.executable, "-c", whole],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=timeout,
-        env=kept | path | environment,
-    )
-    assert run.returncode == 0, run.stderr
-    return run.stdout.strip()
 
 
 @pytest.mark.parametrize("count", [pytest.param(n, id=str(n)) for n in (1, 2, 3, 1024, np.int64(5), np.uint8(7))])
@@ -188,54 +168,17 @@ CALLS = [
 ]
 
 
+# Small work is done at once; for large work threads stay.
 @linux
+@pytest.mark.parametrize("size", [pytest.param(32, id="small"), pytest.param(520, id="large")])
 @pytest.mark.parametrize("call", [pytest.param(call, id=call.partition("(")[0]) for call in CALLS])
-def test_small_work_starts_no_threads(call: str) -> None:
-    assert int(script(COUNT_STARTS.format(size=32, call=call))) < 50
+def test_calls_start_no_threads(call: str, size: int) -> None:
+    assert int(script(COUNT_STARTS.format(size=size, call=call))) < 50
 
 
-@linux
-@pytest.mark.parametrize("call", [pytest.param(call, id=call.partition("(")[0]) for call in CALLS])
-def test_large_work_keeps_its_threads(call: str) -> None:
-    assert int(script(COUNT_STARTS.format(size=520, call=call))) < 50
-
-
-USE_ALL = """
-import numpy as np
-x = (np.arange(2**21) % 8191).reshape(1, 2**10, 2**11, 1).astype(np.float32)
-poolgrad.set_num_threads(8)
-wanted = poolgrad.max_pool(x, 3, 2, 'same').tobytes()
-"""
-FORKS = {
-    "pool": """
-import multiprocessing
-with multiprocessing.get_context('fork').Pool(2) as pool:
-    found = pool.map(same_in_child, range(4))
-print(all(one == wanted for one in found))
-""",
-    "os": """
+CHILD = """
 import os, signal
-readable, writable = os.pipe()
-child = os.fork()
-if child == 0:
-    signal.alarm(30)
-    same = poolgrad.max_pool(x, 3, 2, 'same').tobytes() == wanted
-    os.write(writable, str(same).encode())
-    os._exit(0)
-os.waitpid(child, 0)
-print(os.read(readable, 10).decode())
-""",
-    "os-while-computing": """
-import os, signal, threading
-stop = threading.Event()
-def busy():
-    while not stop.is_set():
-        poolgrad.max_pool(x, 3, 2, 'same')
-helpers = [threading.Thread(target=busy) for _ in range(2)]
-for helper in helpers:
-    helper.start()
-answers = []
-for trial in range(5):
+def in_a_child():
     readable, writable = os.pipe()
     child = os.fork()
     if child == 0:
@@ -245,7 +188,28 @@ for trial in range(5):
         os._exit(0)
     os.close(writable)
     os.waitpid(child, 0)
-    answers.append(os.read(readable, 10).decode())
+    return os.read(readable, 10).decode()
+"""
+FORKS = {
+    "pool": """
+import multiprocessing
+with multiprocessing.get_context('fork').Pool(2) as pool:
+    found = pool.map(same_in_child, range(4))
+print(all(one == wanted for one in found))
+""",
+    "os": f"""{CHILD}
+print(in_a_child())
+""",
+    "os-while-computing": f"""{CHILD}
+import threading
+stop = threading.Event()
+def busy():
+    while not stop.is_set():
+        poolgrad.max_pool(x, 3, 2, 'same')
+helpers = [threading.Thread(target=busy) for _ in range(2)]
+for helper in helpers:
+    helper.start()
+answers = [in_a_child() for trial in range(5)]
 stop.set()
 for helper in helpers:
     helper.join()

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from .test_threads import USE_ALL, script
+from .scripts import USE_ALL, script
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 
