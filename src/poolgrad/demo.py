@@ -74,6 +74,13 @@ def _volume(*slices: str) -> Any:
     return np.stack([table(text).astype(np.float32) for text in slices])[None, ..., None]
 
 
+_CUTS: dict[str, Any] = {
+    "orig_input_tensor_shape": [1, 6, 7, 1],
+    "out_backprop": _plane("1 2 3 \n 4 5 6 \n 7 8 9"),
+    "row_pooling_sequence": [0, 2, 3, 6],
+    "col_pooling_sequence": [0, 2, 5, 7],
+}
+
 EXAMPLES = (
     Example(
         op="AvgPoolGrad",
@@ -140,13 +147,7 @@ EXAMPLES = (
         op="FractionalAvgPoolGrad",
         sentence="Windows of unequal size, cut at rows 0, 2, 3, 6 and columns 0, 2, 5, 7. They do not overlap, so each"
         " cell has its share of one gradient.",
-        arguments={
-            "orig_input_tensor_shape": [1, 6, 7, 1],
-            "out_backprop": _plane("1 2 3 \n 4 5 6 \n 7 8 9"),
-            "row_pooling_sequence": [0, 2, 3, 6],
-            "col_pooling_sequence": [0, 2, 5, 7],
-            "overlapping": False,
-        },
+        arguments={**_CUTS, "overlapping": False},
         expected="""
             1/4  1/4  1/3  1/3  1/3  3/4  3/4
             1/4  1/4  1/3  1/3  1/3  3/4  3/4
@@ -163,13 +164,7 @@ EXAMPLES = (
         op="FractionalAvgPoolGrad",
         sentence="The same cuts, but each window also takes in the row and the column at its far border; there the"
         " shares of neighbouring windows add up.",
-        arguments={
-            "orig_input_tensor_shape": [1, 6, 7, 1],
-            "out_backprop": _plane("1 2 3 \n 4 5 6 \n 7 8 9"),
-            "row_pooling_sequence": [0, 2, 3, 6],
-            "col_pooling_sequence": [0, 2, 5, 7],
-            "overlapping": True,
-        },
+        arguments={**_CUTS, "overlapping": True},
         expected="""
             1/9   1/9   5/18    1/6    1/6    2/3     1/2
             1/9   1/9   5/18    1/6    1/6    2/3     1/2

@@ -2,10 +2,14 @@
 imported, and tests marked ``gpu`` are skipped."""
 
 import os
-from collections.abc import Iterator
 
 import pytest
 import torch
+
+from tests.frontends.conftest import one_thread
+
+# The interpreter's operations are tiny, too.
+__all__ = ["one_thread"]
 
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"
@@ -19,12 +23,3 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("gpu"):
             item.add_marker(pytest.mark.skip(reason="needs CUDA, and PyTorch finds no such device"))
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """The interpreter's operations are tiny: threads that wait for each other take most of the time."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from poolgrad.kernels.triton_tiles import fours, inside, joined, narrowed, segment, store_fours
+from poolgrad.kernels.triton_tiles import fours, inside, joined, narrowed, quads, segment, store_fours
 
 
 @triton.jit(do_not_specialize=["outer", "D", "H", "W", "AD", "AH", "AW", "WS"])
@@ -132,12 +132,7 @@ def slide_rows(
     W = W * WE
     AW = AW * AE
     begin, block = segment(H, HS)
-    lane = block * LB + tl.arange(0, LB)
-    live = lane < lanes
-    w = (lane % QW).to(tl.int32) * 4
-    row = lane // QW
-    d = (row % D).to(tl.int32)
-    n = row // D
+    n, _, d, w, live = quads(block, lanes, 1, D, QW, LB)
     result = out + (((n * D + d) * H + begin) * W + w)
     factor = tl.load(numbers).to(ACC)
     weight = tl.load(numbers + 2).to(ACC)

@@ -95,6 +95,21 @@ def _filled_outline(*, shape: Any, dtype: str) -> Outline:
     return Outline(_shape(shape), dtype)
 
 
+def _filled(op: str, make: Callable[[Shape, Any], Array]) -> Kind:
+    word = op.lower()
+    return Kind(
+        op,
+        "Sources",
+        f"An array of {word}.",
+        (_SHAPE_PIN,),
+        (_DTYPE,),
+        ("output",),
+        _filled_outline,
+        lambda *, shape, dtype: make(_shape(shape), numpy_dtype(dtype)),
+        lambda given, dtype: f"np.{word}({given['shape']}, {dtype!r})",
+    )
+
+
 def _reshaped(input: Any, shape: Any) -> Shape:
     sizes = arguments.integers("shape", shape, least=-1, most=arguments.INT64_MAX, arrays=True)
     count, known = math.prod(input.shape), math.prod(size for size in sizes if size != -1)
@@ -222,28 +237,8 @@ PLAIN = (
         _random,
         _random_python,
     ),
-    Kind(
-        "Ones",
-        "Sources",
-        "An array of ones.",
-        (_SHAPE_PIN,),
-        (_DTYPE,),
-        ("output",),
-        _filled_outline,
-        lambda *, shape, dtype: np.ones(_shape(shape), numpy_dtype(dtype)),
-        lambda given, dtype: f"np.ones({given['shape']}, {dtype!r})",
-    ),
-    Kind(
-        "Zeros",
-        "Sources",
-        "An array of zeros.",
-        (_SHAPE_PIN,),
-        (_DTYPE,),
-        ("output",),
-        _filled_outline,
-        lambda *, shape, dtype: np.zeros(_shape(shape), numpy_dtype(dtype)),
-        lambda given, dtype: f"np.zeros({given['shape']}, {dtype!r})",
-    ),
+    _filled("Ones", np.ones),
+    _filled("Zeros", np.zeros),
     Kind(
         "Shape",
         "Arrays",

@@ -53,6 +53,18 @@ def _forward(
     return windows, high, wide
 
 
+def _backward(
+    grad: Array,
+    orig_input_tensor_shape: Array,
+    row_pooling_sequence: Array,
+    col_pooling_sequence: Array,
+    overlapping: bool = False,
+    stock_windows: bool = False,
+) -> tuple[Windows, tuple[int, ...]]:
+    shape = tuple(int(size) for size in orig_input_tensor_shape)
+    return _windows((row_pooling_sequence, col_pooling_sequence), grad.shape[1:3], shape, overlapping), shape
+
+
 def _truncated_mean(values: Array, windows: Windows) -> Array:
     """Integers: a sum that wraps around, then division toward zero."""
     out = np.zeros((values.shape[0], *lengths(windows), values.shape[-1]), values.dtype)
@@ -77,40 +89,22 @@ def fractional_avg_pool(*, value: Array, **attributes: Any) -> tuple[Array, Arra
     return _averages.mean(value, windows).rounded(value.dtype), high, wide
 
 
-def exact_fractional_avg_pool_grad(
-    *,
-    orig_input_tensor_shape: Array,
-    out_backprop: Array,
-    row_pooling_sequence: Array,
-    col_pooling_sequence: Array,
-    overlapping: bool = False,
-    stock_windows: bool = False,
-) -> Exact:
-    shape = tuple(int(size) for size in orig_input_tensor_shape)
-    edges = (row_pooling_sequence, col_pooling_sequence)
-    return _averages.spread(out_backprop, _windows(edges, out_backprop.shape[1:3], shape, overlapping), shape)
+def exact_fractional_avg_pool_grad(*, out_backprop: Array, **attributes: Any) -> Exact:
+    windows, shape = _backward(out_backprop, **attributes)
+    return _averages.spread(out_backprop, windows, shape)
 
 
 def fractional_avg_pool_grad(*, out_backprop: Array, **attributes: Any) -> Array:
     if is_float(out_backprop.dtype):
         exact = exact_fractional_avg_pool_grad(out_backprop=out_backprop, **attributes)
         return exact.rounded(out_backprop.dtype)
-    return _truncated_spread(out_backprop, **attributes)
+    return _truncated_spread(out_backprop, *_backward(out_backprop, **attributes))
 
 
-def _truncated_spread(
-    grad: Array,
-    orig_input_tensor_shape: Array,
-    row_pooling_sequence: Array,
-    col_pooling_sequence: Array,
-    overlapping: bool = False,
-    stock_windows: bool = False,
-) -> Array:
+def _truncated_spread(grad: Array, windows: Windows, shape: tuple[int, ...]) -> Array:
     """Integers: summed as doubles in the order of the outputs, then truncated toward zero."""
-    shape = tuple(int(size) for size in orig_input_tensor_shape)
     total = np.zeros(shape, np.float64)
-    edges = (row_pooling_sequence, col_pooling_sequence)
-    for index, cells in outputs(_windows(edges, grad.shape[1:3], shape, overlapping)):
+    for index, cells in outputs(windows):
         for cell in cells:
             at(total, cell)[...] += at(grad, index).astype(np.float64) / len(cells)
     return np.trunc(total).astype(grad.dtype)

@@ -139,30 +139,14 @@ def _max_pool_with_argmax(
 
 
 def _max_pool_grad_with_argmax(
-    *,
-    input: Array,
-    grad: Array,
-    argmax: Array,
-    ksize: Sizes,
-    strides: Sizes,
-    padding: str,
-    include_batch_in_index: bool = False,
-    stock_windows: bool = False,
+    *, input: Array, grad: Array, argmax: Array, include_batch_in_index: bool = False, **attributes: Any
 ) -> Array:
     """Only the shape of `input` matters."""
     return _maxima.route_by_argmax(np.asarray(grad), np.asarray(argmax), np.shape(input), include_batch_in_index)
 
 
 def _max_pool_grad_grad_with_argmax(
-    *,
-    input: Array,
-    grad: Array,
-    argmax: Array,
-    ksize: Sizes,
-    strides: Sizes,
-    padding: str,
-    include_batch_in_index: bool = False,
-    stock_windows: bool = False,
+    *, input: Array, grad: Array, argmax: Array, include_batch_in_index: bool = False, **attributes: Any
 ) -> Array:
     flat = _maxima.flat_targets(np.asarray(argmax), np.shape(input), include_batch_in_index)
     picked: Array = np.asarray(grad).ravel()[flat]
