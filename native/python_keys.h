@@ -69,14 +69,12 @@ class Parameters {
   bool write(const Slots& slots, Key* key, Held* held) const;
 
  private:
-  // The first ones may be given without their names.
-  bool place_positional(PyObject* const* values, Py_ssize_t count, Slots* slots) const;
   // Puts one that has a name behind the one before, in `parameter`, if it belongs there, or wherever it does.
   bool place_named(PyObject* name, PyObject* value, int* parameter, Slots* slots) const;
 
   std::vector<nanobind::object> names_;
   std::vector<bool> are_data_;
-  int positional_;
+  int positional_;  // so many, the first ones, may be given without their names
 };
 
 }  // namespace poolgrad

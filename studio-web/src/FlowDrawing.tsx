@@ -39,7 +39,7 @@ export const Cells = memo(function Cells({ name, volume, largest, drawn, view, i
         return (
           <g key={index} onMouseEnter={() => onPoint(place)} data-place={`${name} ${place.join(" ")}`}>
             <rect x={x} y={y} width={drawn.cell - 1} height={drawn.cell - 1} fill={`rgb(${red} ${green} ${blue})`} />
-            {isBare(place) ? <rect x={x} y={y} width={drawn.cell - 1} height={drawn.cell - 1} fill="url(#bare)" className="bare" /> : null}
+            {isBare(place) ? <rect x={x} y={y} width={drawn.cell - 1} height={drawn.cell - 1} fill="url(#bare)" /> : null}
             {drawn.cell >= CELL_FOR_NUMBERS && view !== "stack" ? (
               <text x={x + drawn.cell / 2 - 0.5} y={y + drawn.cell / 2 + 3} fill={(isCount ? value : -value) > 0.6 * largest ? "#fff" : "#111"}>
                 {cellNumber(value)}

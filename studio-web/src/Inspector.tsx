@@ -36,7 +36,7 @@ export function Inspector({ block, python }: { block: Block | undefined; python:
       {tab === "Values" && done ? <ValuesTable ports={kind!.outputs.map((name) => `${block.id}.${name}`)} done={done} stale={stale} /> : null}
       {tab === "Flow" && done ? <FlowView block={block.id} run={done.run} stale={stale} /> : null}
       {tab === "Python" ? <Program block={block} python={python} /> : null}
-      {tab === "Reference" ? <pre className="reference">{kind?.reference}</pre> : null}
+      {tab === "Reference" ? <pre>{kind?.reference}</pre> : null}
     </aside>
   );
 }

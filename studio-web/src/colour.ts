@@ -1,6 +1,6 @@
 // A diverging scale fixed at zero: blue below, orange above, told apart with any kind of colour vision.
 
-export type Rgb = [number, number, number];
+type Rgb = [number, number, number];
 
 const BELOW: Rgb = [33, 102, 172];
 const ZERO: Rgb = [247, 247, 247];

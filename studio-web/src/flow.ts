@@ -6,7 +6,7 @@ export type View = "slices" | "one slice" | "largest" | "stack";
 export const VIEWS: View[] = ["slices", "one slice", "largest", "stack"];
 
 /** SVG's matrix: x' = a x + c y + e, y' = b x + d y + f. */
-export type Matrix = [number, number, number, number, number, number];
+type Matrix = [number, number, number, number, number, number];
 
 export interface Slice {
   depth: number;

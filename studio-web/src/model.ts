@@ -47,7 +47,7 @@ export function wiresOf(page: Page): Wire[] {
   return page.wires ?? [];
 }
 
-export function blockOf(port: string): string {
+function blockOf(port: string): string {
   return port.split(".")[0]!;
 }
 

@@ -37,7 +37,7 @@ export function problemsOf(studio: Pick<Studio, "checked" | "done" | "stale">): 
   return checked.length || studio.stale ? checked : (studio.done?.problems ?? []);
 }
 
-export interface Fix {
+interface Fix {
   label: string;
   action: Action;
 }
@@ -65,7 +65,7 @@ export function fixOf(problem: Problem, page: Page, kinds: Map<string, Kind>): F
   return { label: `make ${source.id} ${words}`, action };
 }
 
-export function fieldOf(kind: Kind | undefined, name: string): Field | undefined {
+function fieldOf(kind: Kind | undefined, name: string): Field | undefined {
   return kind?.fields.find((field) => field.name === name) ?? kind?.pins.find((pin) => pin.name === name)?.typed ?? undefined;
 }
 

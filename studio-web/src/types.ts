@@ -12,7 +12,7 @@ export interface Field {
   initial: Json;
 }
 
-export interface Pin {
+interface Pin {
   name: string;
   text: string;
   typed: Field | null;

@@ -59,7 +59,7 @@ export function useSeen(host: Host, image: Image, isRouted: boolean, pointed: Po
   );
 }
 
-export interface Steps {
+interface Steps {
   step: number | null;
   isPlaying: boolean;
   go: (step: number | null) => void;

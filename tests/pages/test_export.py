@@ -68,7 +68,7 @@ def assert_same(page: Page, names: dict[str, Any]) -> None:
         *(pytest.param(page, id=f"{n}-{page.name}") for n, p in examples().items() for page in load(p).pages),
     ],
 )
-def test_program_gives_the_same(page: Page, capsys: pytest.CaptureFixture[str]) -> None:
+def test_program_gives_the_same(page: Page) -> None:
     if check(page).problems:
         with pytest.raises(PageError, match="PG201"):
             export(page, "python")

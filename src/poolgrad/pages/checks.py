@@ -71,7 +71,7 @@ def check(page: Page, limits: Limits = LIMITS) -> Checked:
             steps[block.id] = _step(block, page)
         except (PageError, *RAISED) as error:
             problems.append(problem_of(error, page, block))
-    problems += _wiring_problems(page, steps)
+    problems += _wiring_problems(page)
     order, circular = ordered(page)
     problems += [
         Problem("PG108", "the block waits for itself: its wires run in a circle", page.name, name) for name in circular
@@ -179,7 +179,7 @@ def _attribute(field: fields.Field, given: Mapping[str, Any], folder: Path | Non
     return Value(entry, folder) if field.kind == "value" else entry
 
 
-def _wiring_problems(page: Page, steps: Mapping[str, Step]) -> list[Problem]:
+def _wiring_problems(page: Page) -> list[Problem]:
     """Wires that lead nowhere, come from nowhere, or meet another at a pin."""
     kinds = {block.id: BLOCKS.get(block.op) for block in page.blocks}
     problems, taken = [], set()
