@@ -3,6 +3,7 @@ import { useCallback, useEffect, useMemo, useState } from "react";
 import { reach } from "./colour";
 import { arranged, middle, type View, valueAt, VIEWS } from "./flow";
 import { Cells, Cuts, Lines, Marks, Rings, WindowBox } from "./FlowDrawing";
+import { Slider } from "./Slider";
 import { useStudio } from "./studio";
 import type { FlowOverview, Place, Volume } from "./types";
 import { type Pointed, type Seen, useSeen, useSteps } from "./useFlow";
@@ -82,11 +83,11 @@ function Flow({ block, run, stale, overview }: FlowProps & { overview: FlowOverv
         ) : null}
       </div>
       {steps.step === null ? null : (
-        <Slider name="window" value={steps.step} size={total} words={`window ${steps.step + 1} of ${total}`} onChange={steps.go} />
+        <Slider name="window" whose="the flow" value={steps.step} size={total} words={`window ${steps.step + 1} of ${total}`} onChange={steps.go} />
       )}
-      <Slider name="batch" value={batch} size={overview.batch} onChange={setBatch} />
-      <Slider name="channel" value={channel} size={overview.channel} onChange={setChannel} />
-      {view === "one slice" ? <Slider name="depth" value={depth} size={shown.depth} onChange={setDepth} /> : null}
+      <Slider name="batch" whose="the flow" value={batch} size={overview.batch} onChange={setBatch} />
+      <Slider name="channel" whose="the flow" value={channel} size={overview.channel} onChange={setChannel} />
+      {view === "one slice" ? <Slider name="depth" whose="the flow" value={depth} size={shown.depth} onChange={setDepth} /> : null}
       <p className={`told${window?.lost ? " lost" : ""}`} aria-live="polite">
         {place && (window || cell) ? (
           <>
@@ -179,23 +180,5 @@ function Drawing({ overview, seen, shown, pointed, view, depth, isCount, head, o
       <Rings drawn={above} places={sources} className="ring" />
       <Rings drawn={below} places={targets} className="ring" />
     </svg>
-  );
-}
-
-interface SliderProps {
-  name: string;
-  value: number;
-  size: number;
-  words?: string;
-  onChange: (value: number) => void;
-}
-
-function Slider({ name, value, size, words, onChange }: SliderProps) {
-  if (size <= 1) return null;
-  return (
-    <label className="slide">
-      {words ?? `${name} ${value}`}
-      <input type="range" min={0} max={size - 1} value={value} aria-label={`${name} of the flow`} onChange={(event) => onChange(Number(event.target.value))} />
-    </label>
   );
 }

@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from "react";
 
 import { colour, reach } from "./colour";
+import { usePlane } from "./Slider";
 import { useStudio } from "./studio";
 import type { Output, Plane } from "./types";
 import { cellNumber, numbersOf } from "./words";
@@ -12,12 +13,11 @@ const CELL_FOR_NUMBERS = 26;
 /** One plane of a result, with a slider for each axis along which there are more. */
 export function HeatMap({ port, output, run }: { port: string; output: Output; run: number }) {
   const { host } = useStudio();
-  const [place, setPlace] = useState<number[]>(() => output.axes.map(() => 0));
+  const { place, sliders } = usePlane(output, port);
   const [plane, setPlane] = useState<Plane | null>(null);
-  const inside = output.axes.map(([, size], axis) => Math.min(place[axis] ?? 0, size - 1));
-  const asked = inside.join(",");
+  const asked = place.join(",");
   const isEmpty = output.shape.includes(0);
-  const isFirst = inside.every((n) => n === 0);
+  const isFirst = place.every((n) => n === 0);
   const first = useMemo(() => output.first && { ...output.first, values: numbersOf(output.first.values) }, [output.first]);
   const isKnown = isFirst && first !== undefined;
   useEffect(() => {
@@ -33,21 +33,7 @@ export function HeatMap({ port, output, run }: { port: string; output: Output; r
   const shown = isKnown ? first : plane;
   return (
     <div className="map nodrag">
-      {output.axes.map(([name, size], axis) =>
-        size > 1 ? (
-          <label key={name}>
-            {name} {inside[axis]}
-            <input
-              type="range"
-              min={0}
-              max={size - 1}
-              value={inside[axis]}
-              aria-label={`${name} of ${port}`}
-              onChange={(event) => setPlace(inside.map((n, k) => (k === axis ? Number(event.target.value) : n)))}
-            />
-          </label>
-        ) : null,
-      )}
+      {sliders}
       {shown ? <Picture plane={shown} label={port} /> : null}
     </div>
   );

@@ -1,5 +1,6 @@
 import { useEffect, useState } from "react";
 
+import { usePlane } from "./Slider";
 import { useStudio } from "./studio";
 import type { Done } from "./types";
 import { outlineText } from "./words";
@@ -11,11 +12,10 @@ export function ValuesTable({ ports, done, stale }: { ports: string[]; done: Don
   const [asked, setPort] = useState(known[0]!);
   const port = known.includes(asked) ? asked : known[0]!;
   const output = done.ports[port]!;
-  const [place, setPlace] = useState<number[]>([]);
+  const { place, sliders } = usePlane(output, "the table");
   const [text, setText] = useState("");
   const [said, setSaid] = useState("");
-  const inside = output.axes.map(([, size], axis) => Math.max(0, Math.min(place[axis] ?? 0, size - 1)));
-  const where = inside.join(",");
+  const where = place.join(",");
   useEffect(() => {
     let live = true;
     setSaid("");
@@ -26,7 +26,7 @@ export function ValuesTable({ ports, done, stale }: { ports: string[]; done: Don
   }, [host, done.run, port, where]);
   const copy = (form: "csv" | "numpy") =>
     host
-      .values(done.run, port, inside, form)
+      .values(done.run, port, place, form)
       .then((found) => navigator.clipboard.writeText(found))
       .then(() => setSaid("copied"), (error: Error) => setSaid(error.message));
   const rows = text.trim() ? text.trim().split("\n").map((line) => line.split(",")) : [];
@@ -40,23 +40,7 @@ export function ValuesTable({ ports, done, stale }: { ports: string[]; done: Don
         </select>
       ) : null}
       <code>{outlineText(output)}</code>
-      {output.axes.map(([name, size], axis) =>
-        size > 1 ? (
-          <label key={name}>
-            <span>
-              {name} {inside[axis]}
-            </span>
-            <input
-              type="range"
-              min={0}
-              max={size - 1}
-              value={inside[axis]}
-              aria-label={`${name} of the table`}
-              onChange={(event) => setPlace(inside.map((n, k) => (k === axis ? Number(event.target.value) : n)))}
-            />
-          </label>
-        ) : null,
-      )}
+      {sliders}
       <div className="controls">
         <button onClick={() => void copy("csv")}>Copy CSV</button>
         <button onClick={() => void copy("numpy")}>Copy NumPy</button>
