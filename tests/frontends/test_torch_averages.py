@@ -11,6 +11,8 @@ import torch
 import poolgrad.torch
 from poolgrad import reference
 
+from .torch_cases import check_gradients_of_padded_averages
+
 CASES: list[Any] = [
     # sizes, window, stride, padding, windows beyond the padding
     pytest.param((7,), (3,), (2,), (1,), (0,), id="line"),
@@ -71,17 +73,5 @@ def test_divisors(
 @pytest.mark.parametrize("counts", [True, False])
 @pytest.mark.parametrize("spatial", [2, 3])
 def test_gradients_of_padded_averages_do_not_depend_on_the_memory_format(spatial: int, counts: bool) -> None:
-    """pytorch#188344: PyTorch's own, channels last on CUDA with padding, were wrong."""
     x = torch.randn(2, 20, *[7] * spatial, generator=torch.Generator().manual_seed(1))
-    formats = (torch.contiguous_format, torch.channels_last if spatial == 2 else torch.channels_last_3d)
-    grads = []
-    for memory_format in formats:
-        leaf = x.clone(memory_format=memory_format).requires_grad_()
-        y = getattr(poolgrad.torch, f"avg_pool{spatial}d")(leaf, 3, 2, 1, count_include_pad=counts)
-        y.backward(torch.arange(float(y.numel())).reshape(y.shape))
-        grads.append(leaf.grad)
-    assert torch.equal(grads[0], grads[1])
-    leaf = x.double().requires_grad_()
-    y = getattr(torch.nn.functional, f"avg_pool{spatial}d")(leaf, 3, 2, 1, count_include_pad=counts)
-    y.backward(torch.arange(float(y.numel()), dtype=torch.float64).reshape(y.shape))
-    torch.testing.assert_close(grads[0].double(), leaf.grad)
+    check_gradients_of_padded_averages(x, counts)

@@ -36,6 +36,25 @@ class Case:
         return x
 
 
+def check_gradients_of_padded_averages(x: Tensor, counts: bool, **tolerance: float) -> None:
+    """They do not depend on the memory format. pytorch#188344: PyTorch's own, channels last on CUDA, were wrong."""
+    spatial = x.dim() - 2
+    ours, theirs = (getattr(library, f"avg_pool{spatial}d") for library in (poolgrad.torch, functional))
+
+    def gradient(leaf: Tensor, pool: Any) -> Tensor:
+        leaf.requires_grad_()
+        y = pool(leaf, 3, 2, 1, count_include_pad=counts)
+        y.backward(torch.linspace(-1, 1, y.numel(), device=x.device).to(x.dtype).to(y.dtype).reshape(y.shape))
+        assert leaf.grad is not None
+        return leaf.grad
+
+    formats = (torch.contiguous_format, torch.channels_last if spatial == 2 else torch.channels_last_3d)
+    first, last = (gradient(x.clone(memory_format=memory_format), ours) for memory_format in formats)
+    assert torch.equal(first, last)
+    exact = gradient(x.to(torch.float64, copy=True), theirs)  # contiguous, where theirs is right
+    torch.testing.assert_close(first.double(), exact, **tolerance)
+
+
 def _case(name: str, sizes: tuple[int, ...], **arguments: Any) -> Any:
     shown = "-".join(f"{key}={value}".replace(" ", "") for key, value in arguments.items())
     return pytest.param(Case(name, sizes, arguments), id=f"{name}-{shown}")

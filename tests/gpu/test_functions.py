@@ -16,7 +16,7 @@ from poolgrad import raw_ops
 from poolgrad.forms import Rule, numbers_of
 from poolgrad.torch._eager import is_plain
 from poolgrad.windows import torch_axis
-from tests.frontends.torch_cases import ADAPTIVE, AVERAGES, CASES, FEW, MAXIMA, Case
+from tests.frontends.torch_cases import ADAPTIVE, AVERAGES, CASES, FEW, MAXIMA, Case, check_gradients_of_padded_averages
 from tests.unit.good_calls import PLAIN, RAW
 
 pytestmark = pytest.mark.gpu
@@ -163,20 +163,8 @@ def test_operators() -> None:
 @pytest.mark.parametrize("spatial", [2, 3])
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_gradients_of_padded_averages_channels_last(spatial: int, counts: bool, dtype: torch.dtype) -> None:
-    """pytorch#188344: PyTorch's own, channels last on CUDA with padding, were wrong."""
     x = torch.randn(2, 20, *[7] * spatial, dtype=dtype, device="cuda")
-    formats = (torch.contiguous_format, torch.channels_last if spatial == 2 else torch.channels_last_3d)
-    grads = []
-    for memory_format in formats:
-        leaf = x.clone(memory_format=memory_format).requires_grad_()
-        y = getattr(poolgrad.torch, f"avg_pool{spatial}d")(leaf, 3, 2, 1, count_include_pad=counts)
-        y.backward(torch.linspace(-1, 1, y.numel(), device="cuda").to(dtype).reshape(y.shape))
-        grads.append(leaf.grad)
-    assert torch.equal(grads[0], grads[1])
-    leaf = x.double().requires_grad_()  # contiguous, where theirs is right
-    y = getattr(torch.nn.functional, f"avg_pool{spatial}d")(leaf, 3, 2, 1, count_include_pad=counts)
-    y.backward(torch.linspace(-1, 1, y.numel(), device="cuda").to(dtype).double().reshape(y.shape))
-    torch.testing.assert_close(grads[0].double(), leaf.grad, rtol=2 * torch.finfo(dtype).eps, atol=1e-6)
+    check_gradients_of_padded_averages(x, counts, rtol=2 * torch.finfo(dtype).eps, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["avg_pool2d", "max_pool3d", "adaptive_avg_pool3d", "adaptive_max_pool2d"])

@@ -20,6 +20,14 @@ def ramp(*shape: int, dtype: Any = "float32", period: int = 11) -> Array:
     return (np.arange(count) % period).reshape(shape).astype(dtype)
 
 
+def misaligned(array: Array) -> Array:
+    """The same elements, none of them where its size divides its address."""
+    memory = np.zeros(array.nbytes + 1, np.uint8)
+    other = memory[1:].view(array.dtype).reshape(array.shape)
+    other[...] = array
+    return other
+
+
 PLANE, HALVED = (2, 4, 4, 2), (2, 2, 2, 2)
 VOLUME, HALVED_VOLUME = (2, 4, 4, 4, 2), (2, 2, 2, 2, 2)
 _FLAT: Arguments = {"ksize": [1, 2, 2, 1], "strides": [1, 2, 2, 1], "padding": "VALID"}

@@ -13,7 +13,7 @@ import poolgrad
 from poolgrad import calls, raw_ops
 from poolgrad.kernels import cpu
 
-from .good_calls import GOOD, PLANE, Arguments, arguments_of, ramp
+from .good_calls import GOOD, PLANE, Arguments, arguments_of, misaligned, ramp
 from .kept import hits, ordinary, outcome, same
 
 pytestmark = pytest.mark.usefixtures("nothing_kept")
@@ -69,20 +69,13 @@ class Own(np.ndarray[Any, np.dtype[Any]]):
     """A subclass."""
 
 
-def _unaligned(x: Any) -> Any:
-    memory = np.zeros(x.nbytes + 1, np.uint8)
-    array = memory[1:].view(x.dtype).reshape(x.shape)
-    array[...] = x
-    return array
-
-
 @pytest.mark.parametrize(
     "change",
     [
         pytest.param(lambda x: x.view(Own), id="subclass"),
         pytest.param(lambda x: np.asfortranarray(x), id="fortran"),
         pytest.param(lambda x: np.repeat(x, 2, axis=2)[:, :, ::2], id="strided"),
-        pytest.param(_unaligned, id="unaligned"),
+        pytest.param(misaligned, id="misaligned"),
         pytest.param(lambda x: x.astype(">f4"), id="swapped"),
         pytest.param(lambda x: x.tolist(), id="list"),
     ],

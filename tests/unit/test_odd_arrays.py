@@ -14,7 +14,20 @@ import pytest
 
 import poolgrad
 
-from .good_calls import ARRAYS, GOOD, OTHERWISE, PLAIN, RAW, WITH_OUT, Array, arguments_of, function, ramp, results
+from .good_calls import (
+    ARRAYS,
+    GOOD,
+    OTHERWISE,
+    PLAIN,
+    RAW,
+    WITH_OUT,
+    Array,
+    arguments_of,
+    function,
+    misaligned,
+    ramp,
+    results,
+)
 
 
 def _read_only(array: Array) -> Array:
@@ -32,13 +45,6 @@ def _strided(array: Array) -> Array:
 def _reversed(array: Array) -> Array:
     everywhere = (slice(None, None, -1),) * array.ndim
     return np.ascontiguousarray(array[everywhere])[everywhere]
-
-
-def _misaligned(array: Array) -> Array:
-    buffer = np.zeros(array.nbytes + 1, np.uint8)
-    other = buffer[1:].view(array.dtype).reshape(array.shape)
-    other[...] = array
-    return other
 
 
 def _swapped(array: Array) -> Array:
@@ -61,7 +67,7 @@ ODD: dict[str, Callable[[Array], Array]] = {
     "strided": _strided,
     "reversed": _reversed,
     "transposed": lambda array: np.ascontiguousarray(array.T).T,
-    "misaligned": _misaligned,
+    "misaligned": misaligned,
     "swapped": _swapped,
     "swapped-and-strided": lambda array: _strided(_swapped(array)),
     "subclass": lambda array: array.copy().view(Labelled),

@@ -19,7 +19,9 @@ from poolgrad.kernels.gpu_tiles import (
     back_tiles,
     balanced,
     blocks,
+    both_sizes,
     evens,
+    front_tiles,
     has_pairs,
     is_plain,
     is_small,
@@ -27,6 +29,7 @@ from poolgrad.kernels.gpu_tiles import (
     line_sizes,
     quotients,
     tiles,
+    window_numbers,
 )
 from poolgrad.plan import BACK, Plan
 from poolgrad.windows import Axis, divisors
@@ -58,14 +61,12 @@ def _weights(plan: Plan, given: Shares, device: torch.device) -> tuple[Any, Any,
 
 
 def _mean(plan: Plan, given: Shares, x: Any, out: Any) -> None:
-    d, h, w = (axis.outputs for axis in plan.axes)
-    t = tiles(plan, (plan.outer, d, h, w), back=False)
+    t = front_tiles(plan)
     launch(
         kernels.mean_tile, t.programs, t.warps,
         x, out, *_weights(plan, given, out.device), given.numbers, t.rows, *line_sizes(plan), plan.inner,
-        *(axis.window for axis in plan.axes), *(axis.stride for axis in plan.axes), *(axis.pad for axis in plan.axes),
-        *(axis.dilation for axis in plan.axes), given.weighs, t.last, has_pairs(plan), t.row_block, t.lane_block,
-        t.is_wide, _SUMS[x.dtype], x.dtype == torch.float64, *evens(plan),
+        *window_numbers(plan), *(axis.dilation for axis in plan.axes), given.weighs, t.last, has_pairs(plan),
+        t.row_block, t.lane_block, t.is_wide, _SUMS[x.dtype], x.dtype == torch.float64, *evens(plan),
     )  # fmt: skip
 
 
@@ -74,8 +75,7 @@ def _spread(plan: Plan, given: Shares, grad: Any, out: Any) -> None:
     launch(
         kernels.spread_tile, t.programs, t.warps,
         grad, out, *_weights(plan, given, out.device), given.numbers, t.rows, *cells, *line_sizes(plan), plan.inner,
-        *(axis.window for axis in plan.axes), *(axis.stride for axis in plan.axes), *(axis.pad for axis in plan.axes),
-        given.weighs, t.last, t.row_block, t.lane_block, t.is_wide,
+        *window_numbers(plan), given.weighs, t.last, t.row_block, t.lane_block, t.is_wide,
         _SUMS[grad.dtype], grad.dtype == torch.float64, *evens(plan),
     )  # fmt: skip
 
@@ -92,8 +92,7 @@ def _spread_rows(plan: Plan, given: Shares, grad: Any, out: Any) -> None:
     t = tiles(plan, (plan.outer, d, h, cells), back=True, most=256)
     launch(
         kernels.spread_rows, t.programs, t.warps,
-        grad, out, given.numbers, t.rows, cells, *(axis.size for axis in plan.axes),
-        *(axis.outputs for axis in plan.axes), plan.inner, *(axis.stride for axis in plan.axes),
+        grad, out, given.numbers, t.rows, cells, *both_sizes(plan), plan.inner, *(axis.stride for axis in plan.axes),
         given.weighs, t.row_block, t.lane_block, t.is_wide,
         _SUMS[grad.dtype], grad.dtype == torch.float64,
     )  # fmt: skip

@@ -25,14 +25,16 @@ from poolgrad.kernels.gpu_tiles import (
     March,
     back_tiles,
     balanced,
+    both_sizes,
     evens,
+    front_tiles,
     has_pairs,
     inner_block,
     is_plain,
     is_small,
     is_wide,
     line_sizes,
-    tiles,
+    window_numbers,
 )
 from poolgrad.plan import Plan
 from poolgrad.windows import Axis
@@ -54,10 +56,6 @@ _MOST_PLACES = 2**16  # of a window, for their quotients to be exact
 @functools.lru_cache(maxsize=64)
 def _lowest(dtype: torch.dtype, device: torch.device) -> torch.Tensor:
     return kept(torch.full((1,), torch.finfo(dtype).min, dtype=dtype), device)
-
-
-def _sizes(plan: Plan) -> tuple[int, ...]:
-    return (*(axis.size for axis in plan.axes), *(axis.outputs for axis in plan.axes))
 
 
 def _outputs(plan: Plan) -> int:
@@ -131,16 +129,14 @@ def _rules(plan: Plan) -> tuple[bool, bool, bool]:
 
 
 def _tile(plan: Plan, x: Any, out: Any, index: Any) -> None:
-    d, h, w = (axis.outputs for axis in plan.axes)
-    t = tiles(plan, (plan.outer, d, h, w), back=False)
+    t = front_tiles(plan)
     launch(
         kernels.best_tile, t.programs, t.warps,
         x, x if out is None else out, x if index is None else index, _lowest(x.dtype, x.device),
         t.rows, *line_sizes(plan), plan.inner, *plan.index_map[:3],
-        *(axis.window for axis in plan.axes), *(axis.stride for axis in plan.axes), *(axis.pad for axis in plan.axes),
-        *(axis.dilation for axis in plan.axes), *_rules(plan), index is not None, plan.numbering == "position",
-        out is not None, t.last, has_pairs(plan), t.row_block, t.lane_block, t.is_wide, _COMPARED[x.dtype],
-        *evens(plan),
+        *window_numbers(plan), *(axis.dilation for axis in plan.axes), *_rules(plan), index is not None,
+        plan.numbering == "position", out is not None, t.last, has_pairs(plan), t.row_block, t.lane_block, t.is_wide,
+        _COMPARED[x.dtype], *evens(plan),
     )  # fmt: skip
 
 
@@ -182,7 +178,7 @@ def _passes(plan: Plan, x: Any, out: Any, index: Any) -> None:
     launch(
         kernels.finish_best, -(-total // LANES), 4,
         x, now, numbers, now if out is None else out, now if index is None else index, _lowest(x.dtype, device),
-        *(t.first for t in tables), *marks, total, *_sizes(plan), plan.inner, *plan.index_map[:3], *scales,
+        *(t.first for t in tables), *marks, total, *both_sizes(plan), plan.inner, *plan.index_map[:3], *scales,
         keeps, floor, infinite, index is not None, position, out is not None, LANES, is_wide(total),
         _COMPARED[x.dtype],
     )  # fmt: skip
@@ -249,8 +245,7 @@ def _route(plan: Plan, grad: Any, places: Any, out: Any) -> None:
     launch(
         routes.route_tile, t.programs, t.warps,
         grad, places, out, t.rows, *cells, *line_sizes(plan), plan.inner,
-        *(axis.window for axis in plan.axes), *(axis.stride for axis in plan.axes), *(axis.pad for axis in plan.axes),
-        t.last, t.row_block, t.lane_block, t.is_wide, *_sums(grad), *evens(plan),
+        *window_numbers(plan), t.last, t.row_block, t.lane_block, t.is_wide, *_sums(grad), *evens(plan),
     )  # fmt: skip
 
 
@@ -282,7 +277,7 @@ def _route_planes(plan: Plan, grad: Any, places: Any, out: Any) -> None:
         clear(out)
     planes, (depth, _, last) = plan.outer * plan.inner, plan.axes
     at_once = min(PLANES_AT_ONCE, key=lambda size: (-(-last.outputs // size) * size, -size))
-    *sizes, outputs = _sizes(plan)
+    *sizes, outputs = both_sizes(plan)
     even = evens(plan)[1]
     launch(
         planes_of.route_planes, -(-planes // PLANES.lanes), PLANES.warps,
@@ -300,7 +295,7 @@ def _route_any(plan: Plan, how: str, grad: Any, places: Any, x: Any, reference: 
     launch(
         routes.route_any, -(-total // LANES), 4,
         grad, places, x, reference, out, *(t.first for t in tables), *(t.count for t in tables),
-        *(origins_of(axis, device) for axis in plan.axes), total, *_sizes(plan), plan.inner,
+        *(origins_of(axis, device) for axis in plan.axes), total, *both_sizes(plan), plan.inner,
         *(t.most for t in tables), *(t.step for t in tables), *(axis.dilation for axis in plan.axes), *scales[:2],
         how, plan.last_axis_slowest, LANES, is_wide(total), _COMPARED[grad.dtype],
     )  # fmt: skip
@@ -322,7 +317,7 @@ def _pick(plan: Plan, how: str, data: Any, places: Any, x: Any, reference: Any, 
     launch(
         picks.pick_any, -(-total // LANES), 4,
         data, places, x, reference, out, *(t.first for t in tables), *(t.count for t in tables),
-        *(origins_of(axis, device) for axis in plan.axes), total, *_sizes(plan), plan.inner,
+        *(origins_of(axis, device) for axis in plan.axes), total, *both_sizes(plan), plan.inner,
         *(t.most for t in tables), *(axis.dilation for axis in plan.axes), box(plan.axes[1]), box(plan.axes[2]),
         how, LANES, is_wide(total), _COMPARED[data.dtype],
     )  # fmt: skip

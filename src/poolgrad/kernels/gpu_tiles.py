@@ -120,17 +120,33 @@ def evens(plan: Plan) -> tuple[int, int]:
     return math.gcd(last.size, 16), math.gcd(last.outputs, 16)
 
 
+def both_sizes(plan: Plan) -> tuple[int, ...]:
+    """Sizes of both sides."""
+    return (*(axis.size for axis in plan.axes), *(axis.outputs for axis in plan.axes))
+
+
 def line_sizes(plan: Plan) -> tuple[int, ...]:
-    """Sizes of both sides, those along W divided by the powers of two that do."""
-    (d, h, w), (od, oh, ow) = ([axis.size for axis in plan.axes], [axis.outputs for axis in plan.axes])
+    """The same, those along W divided by the powers of two that do."""
+    d, h, w, od, oh, ow = both_sizes(plan)
     even, other = evens(plan)
     return d, h, w // even, od, oh, ow // other
+
+
+def window_numbers(plan: Plan) -> tuple[int, ...]:
+    """Windows, strides and pads."""
+    return (*(axis.window for axis in plan.axes), *(axis.stride for axis in plan.axes),
+            *(axis.pad for axis in plan.axes))  # fmt: skip
 
 
 def quotients(plan: Plan) -> tuple[int, int, int]:
     """Cells an axis by the stride: a program that goes back owns all cells of some quotients."""
     d, h, w = (-(-axis.size // axis.stride) for axis in plan.axes)
     return d, h, w
+
+
+def front_tiles(plan: Plan) -> Tiles:
+    """Tiles of a plan's outputs."""
+    return tiles(plan, (plan.outer, *(axis.outputs for axis in plan.axes)), back=False)
 
 
 def back_tiles(plan: Plan) -> tuple[tuple[int, int, int], Tiles]:
