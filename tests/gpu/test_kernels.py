@@ -1,6 +1,9 @@
 """GPU kernels give the bits of the native core, for any plan."""
 
+import itertools
 import random
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -66,21 +69,15 @@ WINDOWS = {
 FAMILIES = (("mean", "none"), ("spread", "none"), ("maximum", "first_nan"), ("route", "offset"))
 
 
-# Kernels differ by windows and layout; dtypes take turns.
-@pytest.mark.parametrize("inner", [1, 6])
-@pytest.mark.parametrize("windows", WINDOWS)
-def test_usual_windows(windows: str, inner: int) -> None:
-    dtype = list(DTYPES)[(list(WINDOWS).index(windows) + inner) % len(DTYPES)]
-    draw = random.Random(f"{windows} {dtype} {inner}")
-    for family, selector in FAMILIES:
-        check(case_of(draw, family, selector, dtype, 2, WINDOWS[windows], inner))
+def _usual() -> Iterator[Any]:
+    """Kernels differ by windows and layout: in the interpreter dtypes take turns."""
+    for (turn, windows), dtype, inner in itertools.product(enumerate(WINDOWS), DTYPES, (1, 6, 64, 130)):
+        is_turn = inner in (1, 6) and dtype == list(DTYPES)[(turn + inner) % len(DTYPES)]
+        yield pytest.param(windows, dtype, inner, marks=() if is_turn else pytest.mark.gpu)
 
 
-@pytest.mark.gpu
-@pytest.mark.parametrize("inner", [1, 6, 64, 130])
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("windows", WINDOWS)
-def test_usual_windows_of_all_dtypes(windows: str, dtype: str, inner: int) -> None:
+@pytest.mark.parametrize(("windows", "dtype", "inner"), list(_usual()))
+def test_usual_windows(windows: str, dtype: str, inner: int) -> None:
     draw = random.Random(f"{windows} {dtype} {inner}")
     for family, selector in FAMILIES:
         check(case_of(draw, family, selector, dtype, 3, WINDOWS[windows], inner))

@@ -262,12 +262,6 @@ def window_arguments(call: Call, shape: tuple[int, ...]) -> tuple[Any, ...]:
 PLAIN = [pytest.param(c, r[0], id=c.id) for c, r in RESULTS if "-plain-" in c.id or "-ties-" in c.id]
 
 
-@pytest.mark.parametrize(("call", "theirs"), [p for p in PLAIN if str(p.id).startswith("MaxPoolGrad-")])
-def test_max_pool_grad_like_tensorflow(call: Call, theirs: Array) -> None:
-    x, grad = call.arrays["orig_input"], call.arrays["grad"]
-    assert_same_bits(theirs, reference.max_pool_grad(x, grad, *window_arguments(call, x.shape)))
-
-
 @pytest.mark.parametrize(("call", "theirs"), [p for p in PLAIN if str(p.id).startswith("MaxPoolWithArgmax-")])
 def test_max_pool_like_tensorflow(call: Call, theirs: Array) -> None:
     x = call.arrays["input"]
@@ -281,18 +275,15 @@ def has_own_maxima(call: Call) -> bool:
     return np.array_equal(best, call.arrays["orig_output"])
 
 
-PICKED = [
-    pytest.param(c, r[0], id=c.id)
-    for c, r in RESULTS
-    if c.op == "MaxPool3DGradGrad" and ("-plain-" in c.id or "-ties-" in c.id) and has_own_maxima(c)
-]
+MOVED = {"MaxPoolGrad": reference.max_pool_grad, "MaxPool3DGradGrad": reference.max_pool_grad_grad}
+OWN = [(c, r) for c, r in RESULTS if c.op in MOVED and ("-plain-" in c.id or "-ties-" in c.id)]
+OWN = [(c, r) for c, r in OWN if c.op == "MaxPoolGrad" or has_own_maxima(c)]
 
 
-@pytest.mark.parametrize(("call", "theirs"), PICKED)
-def test_max_pool_grad_grad_like_tensorflow(call: Call, theirs: Array) -> None:
+@pytest.mark.parametrize(("call", "theirs"), [pytest.param(c, r[0], id=c.id) for c, r in OWN])
+def test_max_pool_gradients_like_tensorflow(call: Call, theirs: Array) -> None:
     x, grad = call.arrays["orig_input"], call.arrays["grad"]
-    given = window_arguments(call, x.shape)
-    assert_same_bits(theirs, reference.max_pool_grad_grad(x, grad, *given))
+    assert_same_bits(theirs, MOVED[call.op](x, grad, *window_arguments(call, x.shape)))
 
 
 def test_avg_pool_with_dilation() -> None:

@@ -151,14 +151,6 @@ class TestCall:
         with pytest.raises(TypeError, match=rf"{name}.*keyword"):
             function(name)(*arguments_of(name, {}).values())
 
-    def test_unknown_keyword(self, name: str) -> None:
-        with pytest.raises(TypeError, match=rf"{name}.*'kszie'"):
-            function(name)(**arguments_of(name, {"kszie": [1, 2, 2, 1]}))
-
-    def test_no_keyword_of_the_machinery(self, name: str) -> None:
-        with pytest.raises(TypeError, match=rf"{name}.*'spec'"):
-            function(name)(**arguments_of(name, {"spec": None}))
-
     def test_missing(self, name: str) -> None:
         given = arguments_of(name, {})
         missing = next(iter(given))
@@ -175,10 +167,14 @@ def test_a_wrong_type_names_the_function_too(name: str) -> None:
         function(name)(**given | {first: "abc"})
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, id=name) for name in PLAIN])
-def test_unknown_keyword_of_a_plain_function(name: str) -> None:
-    with pytest.raises(TypeError, match=rf"{name}.*'windwo'"):
-        function(name)(**arguments_of(name, {"windwo": 2}))
+# Misspelt, or a word of the machinery.
+UNKNOWN = [*((name, word) for name in RAW for word in ("kszie", "spec")), *((name, "windwo") for name in PLAIN)]
+
+
+@pytest.mark.parametrize(("name", "word"), [pytest.param(*row, id="-".join(row)) for row in UNKNOWN])
+def test_unknown_keyword(name: str, word: str) -> None:
+    with pytest.raises(TypeError, match=rf"{name}.*'{word}'"):
+        function(name)(**arguments_of(name, {word: [1, 2, 2, 1]}))
 
 
 def test_out_must_not_share_memory() -> None:
