@@ -24,6 +24,8 @@ TESTS = nox.project.dependency_groups(PROJECT, "test")
 STUDIO = nox.project.dependency_groups(PROJECT, "studio")
 TORCH = nox.project.dependency_groups(PROJECT, "torch")
 BENCH = nox.project.dependency_groups(PROJECT, "bench")
+STYLE = nox.project.dependency_groups(PROJECT, "style")
+ORACLE = nox.project.dependency_groups(PROJECT, "oracle")
 
 BUILD = ROOT / "build" / "wheel"
 SOURCES = [
@@ -100,7 +102,7 @@ def build(session: nox.Session) -> None:
 @nox.session
 def lint(session: nox.Session) -> None:
     """Style of Python (ruff) and C++ (clang-format)."""
-    session.install("ruff==0.17.*", "clang-format==23.*")
+    session.install(*STYLE)
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")
     session.run("clang-format", "--dry-run", "--Werror", *NATIVE)
@@ -109,7 +111,7 @@ def lint(session: nox.Session) -> None:
 @nox.session(tags=["gen"])
 def format(session: nox.Session) -> None:
     """Rewrite Python and C++ in the project's style."""
-    session.install("ruff==0.17.*", "clang-format==23.*")
+    session.install(*STYLE)
     session.run("ruff", "check", "--fix", "--exit-zero")
     session.run("ruff", "format")
     session.run("clang-format", "-i", *NATIVE)
@@ -157,7 +159,7 @@ def native(session: nox.Session) -> None:
 @nox.session
 def oracle(session: nox.Session) -> None:
     """Compare live with TensorFlow 2.21, its stock kernels on."""
-    session.install(build_wheel(session), *TESTS, "tensorflow-cpu==2.21.*")
+    session.install(build_wheel(session), *TESTS, *ORACLE)
     session.run("pytest", "-m", "tensorflow", "tests/oracle", "tests/pages", *session.posargs)
 
 
@@ -182,7 +184,7 @@ def notebook(session: nox.Session) -> None:
 @nox.session
 def record(session: nox.Session) -> None:
     """Record the golden results anew from TensorFlow 2.21."""
-    session.install(build_wheel(session), *TESTS, "tensorflow-cpu==2.21.*")
+    session.install(build_wheel(session), *TESTS, *ORACLE)
     session.run("python", "-m", "tests.oracle.record")
 
 
