@@ -124,6 +124,8 @@ inline std::vector<Geometry> small_geometries() {
       {"many windows over a cell", 2, {axis(9, 5, 1, 2, 2), axis(11, 5, 1, 2, 2)}, 3},
       {"many windows over a cell, volume", 1, {axis(5, 3, 1, 1, 1), axis(6, 4, 1, 1, 2), axis(7, 3, 1, 1, 1)}, 1},
       {"many windows over a cell, one element more than lanes", 1, {axis(5, 5, 1, 2, 2), axis(6, 5, 1, 2, 2)}, 129},
+      {"many windows over a cell, slices", 6, {axis(7, 7, 1, 3, 3), axis(9, 5, 1, 2, 2)}, 1},
+      {"many windows over a cell, dilated slices", 5, {axis(9, 7, 1, 5, 4, 2), axis(13, 9, 2, 4, 4)}, 1},
       {"many slices", 37, {axis(5, 3, 2, 1, 1), axis(7, 3, 2, 1, 1)}, 1},
       {"many slices, tiled", 50, {axis(4, 2, 2), axis(4, 2, 2), axis(6, 2, 2)}, 1},
       {"rows of windows", 2, {axis(8, 3, 2, 1, 1), axis(67, 3, 2, 1, 1)}, 1},

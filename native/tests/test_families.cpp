@@ -13,14 +13,17 @@ constexpr Dtype index_dtypes[] = {Dtype::int64,  Dtype::int32,  Dtype::uint64,
 
 bool has_averages(Dtype dtype) { return is_float(dtype) || dtype == Dtype::int32 || dtype == Dtype::int64; }
 
+bool holds_offsets(const Problem& p, Dtype dtype) {
+  const double cells = double(p.axis[0].window) * double(p.axis[1].window) * double(p.axis[2].window);
+  return cells <= std::ldexp(1.0, int(8 * poolgrad::item_size(dtype)) - 1);
+}
+
 // One index type after the other, of those that hold the offsets of the windows.
 Dtype index_dtype_for(const Problem& p, int turn) {
-  const double cells = double(p.axis[0].window) * double(p.axis[1].window) * double(p.axis[2].window);
-  Dtype dtype = index_dtypes[turn % 6];
-  while (cells > std::ldexp(1.0, int(8 * poolgrad::item_size(dtype)) - 1)) {
-    dtype = index_dtypes[++turn % 6];
+  while (!holds_offsets(p, index_dtypes[turn % 6])) {
+    ++turn;
   }
-  return dtype;
+  return index_dtypes[turn % 6];
 }
 
 void set_index_map(Problem& p, int base, bool reads) {
@@ -81,6 +84,12 @@ void try_selected(Problem p, const Geometry& geometry, Flavour flavour, const st
     p.family = Family::route;
     p.last_axis_slowest = turn % 2 == 0;
     exercise(p, geometry.name, flavour, threads);
+    // Bytes are what most is built for.
+    if (selector == Selector::offset && p.index_dtype != Dtype::uint8 && holds_offsets(p, Dtype::uint8)) {
+      p.index_dtype = Dtype::uint8;
+      p.last_axis_slowest = false;
+      exercise(p, geometry.name, flavour, threads);
+    }
   }
 }
 

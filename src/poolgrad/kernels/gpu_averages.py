@@ -129,16 +129,17 @@ def _slide(plan: Plan, given: Shares, x: Any, out: Any) -> None:
             rows_at_once, row_block, lane_block, _SUMS[x.dtype],
         )  # fmt: skip
         return
+    even = [math.gcd(side[2], 16) for side in (results, sources)]
     march = SLIDE_ROWS[axes[0].window > 1]
     quads = -(-w // 4)
     lanes = plan.outer * d * quads
     steps = balanced(h, march.steps)
     grid = -(-lanes // march.lanes) * -(-h // steps)
-    even = [math.gcd(side[2], 16) for side in (results, sources)]
+    ahead = 2 if axes[0].window > 1 and even[1] >= 4 else 1  # single elements take more room than they gain
     launch(
         slides.slide_rows, grid, march.warps,
         x, out, *weights, given.numbers, lanes, quads, d, h, w // even[0],
-        *sources[:2], sources[2] // even[1], steps, *common, march.lanes, _SUMS[x.dtype], *even,
+        *sources[:2], sources[2] // even[1], steps, *common, march.lanes, _SUMS[x.dtype], *even, ahead,
     )  # fmt: skip
 
 

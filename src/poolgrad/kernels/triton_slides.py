@@ -116,18 +116,27 @@ def row_sources(
     return found
 
 
+@triton.jit
+def moved_by(pointers, step, N: tl.constexpr):
+    """N pointers, each moved on."""
+    moved = ()
+    for a in tl.static_range(N):
+        moved = moved + (pointers[a] + step,)
+    return moved
+
+
 @triton.jit(do_not_specialize=["lanes", "QW", "D", "H", "AD", "AH", "HS"])
 def slide_rows(
     x, out, by_d, by_h, by_w, numbers, lanes, QW, D, H, W, AD, AH, AW, HS,
     KD: tl.constexpr, KH: tl.constexpr, KW: tl.constexpr,
     FD: tl.constexpr, FH: tl.constexpr, FW: tl.constexpr,
     SPREAD: tl.constexpr, WEIGHS: tl.constexpr, LB: tl.constexpr, ACC: tl.constexpr,
-    WE: tl.constexpr, AE: tl.constexpr,
+    WE: tl.constexpr, AE: tl.constexpr, AHEAD: tl.constexpr,
 ):  # fmt: skip
     """The same where inner is 1: a lane has four results side by side, and takes rows one after the other, HS of them.
 
     W and AW come divided by the powers of two WE and AE. Where rows begin at multiples of four elements, four sources
-    are loaded at once. The next row is on its way while one is summed.
+    are loaded at once. AHEAD rows are on their way while one is summed.
     """
     W = W * WE
     AW = AW * AE
@@ -156,17 +165,18 @@ def slide_rows(
         for p in tl.static_range(4):
             divisors = divisors + (divisor_d * tl.load(by_w + w + p, live & (w + p < W), other=1.0),)
     ring = (tl.zeros((LB,), ACC),) * ((KH - 1) * (KW + 3))
-    ahead = row_sources(planes, w, depths, widths, inside(begin + FH, AH), AW, KD, KW, FW, AE >= 4)
+    ahead = ()
+    for t in tl.static_range(AHEAD):
+        ahead = ahead + row_sources(planes, w, depths, widths, inside(begin + t + FH, AH), AW, KD, KW, FW, AE >= 4)
+        planes = moved_by(planes, AW, KD)
     for t in range(HS + KH - 1):
         ah = begin + t + FH
         if SPREAD and WEIGHS == "own":
             part_h = tl.load(by_h + ah, inside(ah, AH), other=0.0)
-        moved = ()
-        for a in tl.static_range(KD):
-            moved = moved + (planes[a] + AW,)
-        planes = moved
         terms = ahead
-        ahead = row_sources(planes, w, depths, widths, inside(ah + 1, AH), AW, KD, KW, FW, AE >= 4)
+        next_row = row_sources(planes, w, depths, widths, inside(ah + AHEAD, AH), AW, KD, KW, FW, AE >= 4)
+        ahead = ahead[KD * (KW + 3) :] + next_row
+        planes = moved_by(planes, AW, KD)
         lines = (tl.zeros((LB,), ACC),) * (KW + 3)
         for a in tl.static_range(KD):
             if SPREAD and WEIGHS == "own":
