@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "problem.h"
+#include "run.h"
 
 namespace poolgrad {
 
@@ -16,8 +17,11 @@ struct BoundProblem {
   std::vector<std::int64_t> tables[3];  // starts, then stops
 };
 
-// Asks Python whether a signal has come; takes the interpreter lock for it.
-bool is_interrupted();
+// Is there so little to do that nobody would notice that the interpreter is locked meanwhile?
+bool has_little_work(const Problem& problem);
+
+// Runs a problem, with the interpreter unlocked unless it is small. An interrupted one has raised.
+Status run_for_python(const Problem& problem, const Isa& isa, const Buffers& buffers, int threads, bool is_small);
 
 void bind_problem(nanobind::module_& m);
 

@@ -31,7 +31,7 @@ def isa() -> str:
 
 
 @functools.cache
-def _isa_once() -> str:
+def isa_once() -> str:
     """The same without a look at the environment each time."""
     return isa()
 
@@ -41,7 +41,7 @@ def force_isa(name: str | None) -> None:
     global _forced
     _forced = name
     calls.forget()
-    _isa_once.cache_clear()
+    isa_once.cache_clear()
 
 
 def problem(plan: Plan) -> _core.Problem:
@@ -77,7 +77,7 @@ def _made(plan: Plan) -> _core.Problem:
 
 def run(work: _core.Problem, name: str, arrays: Mapping[str, Any], out: Any, out_index: Any = None) -> int | None:
     """Fill ``out`` with this instruction set. The answer is None, or the flat position of the first bad element."""
-    outcome, position = work.run(
+    return work.run(
         input=arrays.get("input"),
         reference=arrays.get("reference"),
         index=arrays.get("index"),
@@ -87,16 +87,10 @@ def run(work: _core.Problem, name: str, arrays: Mapping[str, Any], out: Any, out
         threads=get_num_threads(),
         isa=name,
     )
-    if outcome == 3:
-        raise AssertionError("no kernel for this plan")
-    return position if outcome == 1 else None
 
 
 def run_at(
     work: _core.Problem, input: int, reference: int, index: int, data: int, out: int, out_index: int, threads: int
 ) -> int | None:
     """The same on memory by address, 0 for none. Each must have as many elements as the problem says."""
-    outcome, position = work.run_at(input, reference, index, data, out, out_index, threads, _isa_once())
-    if outcome == 3:
-        raise AssertionError("no kernel for this plan")
-    return position if outcome == 1 else None
+    return work.run_at(input, reference, index, data, out, out_index, threads, isa_once())

@@ -14,7 +14,8 @@ from poolgrad.errors import InvalidArgumentError
 from poolgrad.forms import Rule, product
 from poolgrad.torch._arguments import Numbers, checked_rank, per_axis
 from poolgrad.torch._eager import Eager, is_plain, keep, kept, order_in, through_operator, traced_order
-from poolgrad.torch._functions import widened
+from poolgrad.torch._functions import hashable, widened
+from poolgrad.torch._operators import needs_derivative
 from poolgrad.windows import Axis
 
 
@@ -26,23 +27,38 @@ def moved(
     Places count the cells of one plane; ``sizes`` are those of the plane, ``outputs`` those of the index. A traced
     result lies as ``like`` does, or as the data.
     """
-    axes = tuple(Axis(size, count) for size, count in zip(sizes, outputs, strict=True))
-    spatial = len(axes)
-    rule = Rule("given", "position", str(index.dtype).removeprefix("torch."), "plane")
-    shape = (*data.shape[:-spatial], *sizes)
     if not is_plain(data) or not is_plain(index):
-        order = traced_order(data if like is None else like, spatial)
+        axes, rule = _unfolded(sizes, outputs), _given_by(index)
+        order = traced_order(data if like is None else like, len(axes))
         return cast(Tensor, through_operator(family, rule, axes, order, False, data, None, None, index))
-    key = (family, rule, axes, shape, data.stride(), data.dtype)
-    call = kept(key) or keep(key, Eager(family, rule, axes, shape, order_in(data, spatial), data.dtype, False))
-    return cast(Tensor, call(data, None, None, index))
+    return cast(Tensor, _mover(family, data, index, sizes, outputs)(data, None, None, index))
 
 
-def _meet(indices: Tensor, sizes: Sequence[int]) -> bool:
+def _unfolded(sizes: Sequence[int], outputs: Sequence[int]) -> tuple[Axis, ...]:
+    return tuple(Axis(size, count) for size, count in zip(sizes, outputs, strict=True))
+
+
+def _given_by(index: Tensor) -> Rule:
+    return Rule("given", "position", str(index.dtype).removeprefix("torch."), "plane")
+
+
+def _mover(family: str, data: Tensor, index: Tensor, sizes: Sequence[int], outputs: Sequence[int]) -> Eager:
+    """The call that moves such plain data."""
+    key = (family, tuple(sizes), tuple(outputs), data.shape, data.stride(), data.dtype, index.dtype)
+    call = kept(key)
+    if call is None:
+        axes = _unfolded(sizes, outputs)
+        spatial = len(axes)
+        shape = (*data.shape[:-spatial], *sizes)
+        made = Eager(family, _given_by(index), axes, shape, order_in(data, spatial), data.dtype, False)
+        call = keep(key, made)
+    return call
+
+
+def _meet(indices: Tensor, sizes: Sequence[int], outputs: Sequence[int]) -> bool:
     """Does some place occur more than once in a plane? Refuses places beyond it."""
     once = torch.ones_like(indices, dtype=torch.int32)
-    counts = moved("route", once, indices, sizes, indices.shape[-len(sizes) :])
-    return bool((counts > 1).any())
+    return bool((moved("route", once, indices, sizes, outputs) > 1).any())
 
 
 def _last_of_each(values: Tensor, indices: Tensor, cells: int, spatial: int) -> Tensor:
@@ -81,26 +97,50 @@ def _unpooled_sizes(
     return wanted
 
 
-def _unpooled(
-    name: str, input: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: Any, output_size: Any
-) -> Tensor:
+def _checked_sizes(input: Tensor, indices: Tensor, spatial: int, arguments: tuple[Any, ...]) -> list[int]:
+    """The sizes of the result, all arguments checked."""
+    checked_rank(input, spatial)
+    checked_rank(indices, spatial, "indices")
+    if indices.dtype != torch.int64:
+        raise TypeError(f"indices must have dtype int64, got {indices.dtype}")
+    if indices.device != input.device:
+        raise InvalidArgumentError(f"indices must be on the input's device, {input.device}, got {indices.device}")
+    if indices.shape != input.shape:
+        raise InvalidArgumentError(
+            f"indices must have the input's shape {list(input.shape)}, got {list(indices.shape)}"
+        )
+    return _unpooled_sizes(input, spatial, *arguments)
+
+
+def _unpooling(name: str, values: Tensor, indices: Tensor, arguments: tuple[Any, ...]) -> Eager:
+    """The call that unpools plain tensors like these."""
+    places = (indices.shape, indices.dtype, indices.get_device())
+    key = (name, values.shape, values.stride(), values.dtype, values.get_device(), places, arguments)
+    try:
+        call = kept(key)
+    except TypeError:  # an argument is a list
+        key = (*key[:-1], hashable(arguments))
+        call = kept(key)
+    if call is None:
+        spatial = int(name[-2])
+        sizes = _checked_sizes(values, indices, spatial, arguments)
+        call = keep(key, _mover("route", values, indices, sizes, values.shape[-spatial:]))
+    return call
+
+
+def _unpooled(name: str, input: Tensor, indices: Tensor, *arguments: Any) -> Tensor:
+    """``arguments`` are the size of the kernel, stride, padding and size of the output."""
     spatial = int(name[-2])
     try:
-        checked_rank(input, spatial)
-        checked_rank(indices, spatial, "indices")
-        if indices.dtype != torch.int64:
-            raise TypeError(f"indices must have dtype int64, got {indices.dtype}")
-        if indices.device != input.device:
-            raise InvalidArgumentError(f"indices must be on the input's device, {input.device}, got {indices.device}")
-        if indices.shape != input.shape:
-            raise InvalidArgumentError(
-                f"indices must have the input's shape {list(input.shape)}, got {list(indices.shape)}"
-            )
-        sizes = _unpooled_sizes(input, spatial, kernel_size, stride, padding, output_size)
+        if not (is_plain(input) and is_plain(indices)):
+            sizes = _checked_sizes(input, indices, spatial, arguments)
+            values = _last_of_each(widened(input, name), indices, product(sizes), spatial)
+            return moved("route", values, indices, sizes, input.shape[-spatial:], input)
         values = widened(input, name)
-        if not (is_plain(input) and is_plain(indices)) or _meet(indices, sizes):
-            values = _last_of_each(values, indices, product(sizes), spatial)
-        return moved("route", values, indices, sizes, input.shape[-spatial:], input)
+        call = _unpooling(name, values, indices, arguments)
+        if call.meets(indices) if indices.is_cpu else _meet(indices, call.shape[-spatial:], input.shape[-spatial:]):
+            values = _last_of_each(values, indices, product(call.shape[-spatial:]), spatial)
+        return cast(Tensor, call.plain(values, needs_derivative(values), None, None, indices))
     except errors.RAISED as error:
         raise errors.named(name, error) from None
 
