@@ -75,38 +75,12 @@ void set_axis(BoundProblem& bound, int a, const std::vector<std::int64_t>& numbe
   axis.stops = table.data() + axis.outputs;
 }
 
-const Isa& isa_called(const char* name) {
-  const Isa* isa = choose_isa(name);
-  if (isa == nullptr) {
-    throw std::invalid_argument(std::string("no such instruction set: ") + name);
-  }
-  return *isa;
-}
-
 [[noreturn]] void raise(PyObject* kind, const char* text) {
   PyErr_SetString(kind, text);
   throw nb::python_error();
 }
 
-// None, or the flat position of the first bad element.
 using Position = std::optional<std::int64_t>;
-
-Position run_on(const Problem& p, const Isa& isa, const Buffers& buffers, int threads) {
-  if (buffers.out == nullptr || !has_buffers(p, buffers)) {
-    throw std::invalid_argument("an array that the family needs is missing");
-  }
-  const Status status = run_for_python(p, isa, buffers, threads, has_little_work(p));
-  switch (status.outcome) {
-    case Outcome::interrupted:
-      throw nb::python_error();
-    case Outcome::no_memory:
-      raise(PyExc_MemoryError, "no memory for the rows that a thread works on");
-    case Outcome::unsupported:
-      raise(PyExc_AssertionError, "no kernel for this plan");
-    default:
-      return status.outcome == Outcome::bad_data ? Position(status.position) : std::nullopt;
-  }
-}
 
 Position run_problem(const BoundProblem& bound, nb::handle input, nb::handle reference, nb::handle index,
                      nb::handle data, nb::handle out, nb::handle out_index, int threads, const char* isa_name) {
@@ -125,8 +99,7 @@ Position run_problem(const BoundProblem& bound, nb::handle input, nb::handle ref
 // The same on memory by address, of which 0 is none: for arrays that are not NumPy's. Only the caller can know that
 // each has as many elements as the problem says.
 Position run_at(const BoundProblem& bound, std::uintptr_t input, std::uintptr_t reference, std::uintptr_t index,
-                std::uintptr_t data, std::uintptr_t out, std::uintptr_t out_index, int threads,
-                const char* isa_name) {
+                std::uintptr_t data, std::uintptr_t out, std::uintptr_t out_index, int threads, const char* isa_name) {
   const auto at = [](std::uintptr_t address) { return reinterpret_cast<void*>(address); };
   return run_on(bound.problem, isa_called(isa_name),
                 {at(input), at(reference), at(index), at(data), at(out), at(out_index)}, threads);
@@ -191,8 +164,8 @@ using Pair = nb::typed<nb::tuple, nb::any, nb::any>;
 
 // The mean or maximum of a tensor as a new one, and the index of the maxima where it has a dtype; tensors are any
 // objects with PyTorch's methods. Only the caller can know that they lie as the problem says.
-Pair pool(const BoundProblem& bound, nb::handle data, nb::handle shape, nb::handle strides,
-                nb::handle index_dtype, int threads, const char* isa_name) {
+Pair pool(const BoundProblem& bound, nb::handle data, nb::handle shape, nb::handle strides, nb::handle index_dtype,
+          int threads, const char* isa_name) {
   const nb::object out = tensor_like(data, shape, strides, nb::none());
   const bool has_index = !index_dtype.is_none();
   const nb::object index = has_index ? tensor_like(data, shape, strides, index_dtype) : nb::object(nb::none());
@@ -242,6 +215,31 @@ Status run_for_python(const Problem& p, const Isa& isa, const Buffers& buffers, 
   }
   const nb::gil_scoped_release unlock;
   return run(p, buffers, isa, threads, is_interrupted);
+}
+
+const Isa& isa_called(const char* name) {
+  const Isa* isa = choose_isa(name);
+  if (isa == nullptr) {
+    throw std::invalid_argument(std::string("no such instruction set: ") + name);
+  }
+  return *isa;
+}
+
+Position run_on(const Problem& p, const Isa& isa, const Buffers& buffers, int threads) {
+  if (buffers.out == nullptr || !has_buffers(p, buffers)) {
+    throw std::invalid_argument("an array that the family needs is missing");
+  }
+  const Status status = run_for_python(p, isa, buffers, threads, has_little_work(p));
+  switch (status.outcome) {
+    case Outcome::interrupted:
+      throw nb::python_error();
+    case Outcome::no_memory:
+      raise(PyExc_MemoryError, "no memory for the rows that a thread works on");
+    case Outcome::unsupported:
+      raise(PyExc_AssertionError, "no kernel for this plan");
+    default:
+      return status.outcome == Outcome::bad_data ? Position(status.position) : std::nullopt;
+  }
 }
 
 void bind_problem(nb::module_& m) {

@@ -323,17 +323,19 @@ def adaptive_axis(size: int, outputs: int) -> Axis:
 
 
 def torch_fractional_starts(
-    size: int, window: int, outputs: int, steps: Any, sample: Any, whole: Callable[[Any], Any] = int
+    size: int, window: int, outputs: int, steps: Any, samples: Any, whole: Callable[[Any], Any]
 ) -> Any:
-    """Where PyTorch's fractional windows but the last begin: ``steps`` is 0, 1, ..., ``sample`` lies in [0, 1).
+    """Where PyTorch's fractional windows but the last begin, along the last axis; the last one ends with the axis.
 
-    Both may be arrays of floats, and ``whole`` what truncates them; the last window ends with the axis.
+    ``steps`` are 0, 1, ... and ``samples``, [..., 1], lie in [0, 1): arrays of floats that ``whole`` truncates.
 
-    >>> [torch_fractional_starts(10, 2, 5, step, 0.5) for step in range(4)]
-    [0, 2, 4, 6]
+    >>> samples = np.array([[0.5], [0.9]])
+    >>> torch_fractional_starts(10, 2, 4, np.arange(4), samples, lambda x: x.astype(int)).tolist()
+    [[0, 3, 5, 8], [0, 3, 5, 8]]
     """
     alpha = (size - window) / (outputs - 1) if outputs > 1 else 0.0
-    return whole((steps + sample) * alpha) - whole(sample * alpha)
+    moved = whole((steps + samples) * alpha)
+    return moved - moved[..., :1]
 
 
 def fractional_outputs(size: int, ratio: float) -> int:

@@ -22,7 +22,7 @@ from poolgrad.windows import Axis
 Axes = tuple[Axis, ...]
 
 _MOST_KEPT = 1024
-_kept: dict[Hashable, Eager] = {}
+_kept: dict[Hashable, Any] = {}
 kept = _kept.get  # the call under a key, if it was made before
 
 
@@ -70,9 +70,9 @@ class Eager:
 
     __slots__ = (
         "_adjoint",
-        "_call",
         "_tangent",
         "axes",
+        "call",
         "family",
         "gives_index",
         "names_winners",
@@ -91,13 +91,13 @@ class Eager:
         self.names_winners = rule.numbering != "ordinal"
         self._adjoint: Eager | None = None
         self._tangent: Eager | None = None
-        self._call = call_of(family, rule, axes, shape, order, dtype)
-        self.run = self._call.run  # the kernel itself, without its derivative
+        self.call = call_of(family, rule, axes, shape, order, dtype)
+        self.run = self.call.run  # the kernel itself, without its derivative
 
     def for_tensors_like(self, data: Tensor) -> Eager:
         """The same call, which from now on is given data of this shape, dtype and stride only."""
-        if data.stride() == self._call.reads.strides:
-            self.run = self._call.run_laid
+        if data.stride() == self.call.reads.strides:
+            self.run = self.call.run_laid
         return self
 
     def __call__(self, data: Tensor, *by: Tensor | None) -> Any:
@@ -113,13 +113,9 @@ class Eager:
         out, index = self.run(data, *by)
         return (out, index) if self.gives_index else out
 
-    def meets(self, index: Tensor) -> bool:
-        """Does an index of positions on the host name some cell of a plane more than once?"""
-        return self._call.meets(index)
-
     def _derived(self, family: str) -> Eager:
         rule = derived(self.rule) if self.family == "maximum" else self.rule
-        return Eager(family, rule, self.axes, self.shape, self.order, self._call.dtype, False)
+        return Eager(family, rule, self.axes, self.shape, self.order, self.call.dtype, False)
 
     def adjoint(self, grad: Tensor, *by: Tensor | None) -> Any:
         """The derivative in the data, applied backwards."""
@@ -134,11 +130,30 @@ class Eager:
         return self._tangent(data, *by)
 
 
-def keep(key: Hashable, call: Eager) -> Eager:
-    """Put a call under a key."""
+def hashable(value: Any) -> Any:
+    """The same with tuples in place of lists.
+
+    >>> hashable([1, [2]])
+    (1, (2,))
+    """
+    return tuple(hashable(one) for one in value) if isinstance(value, list | tuple) else value
+
+
+def kept_by_value(key: tuple[Any, ...]) -> tuple[Hashable, Any]:
+    """The key and the call under it, where the arguments at its end hold lists; no key where they hold worse."""
+    try:
+        key = (*key[:-1], hashable(key[-1]))
+        return key, kept(key)
+    except TypeError:
+        return None, None
+
+
+def keep(key: Hashable, call: Any) -> Any:
+    """Put a call under a key, if there is one."""
     if len(_kept) >= _MOST_KEPT:
         _kept.clear()
-    _kept[key] = call
+    if key is not None:
+        _kept[key] = call
     return call
 
 

@@ -6,25 +6,31 @@ at the next one's start. Both are here.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from poolgrad import errors
+from poolgrad import _core, errors
 from poolgrad.arguments import choice, describe
 from poolgrad.errors import InvalidArgumentError, UnsupportedError
-from poolgrad.forms import Rule
+from poolgrad.forms import Rule, plan_of, product
+from poolgrad.kernels import cpu
 from poolgrad.torch._arguments import Numbers, checked_rank, per_axis
-from poolgrad.torch._eager import Eager, is_plain, order_in, through_operator, traced_order
+from poolgrad.torch._eager import Eager, is_plain, keep, kept_by_value, order_in, through_operator, traced_order
 from poolgrad.torch._functions import saving, widened
+from poolgrad.torch._memory import DTYPES, Side, laid, side
 from poolgrad.torch._operators import needs_derivative, sequence_axes
-from poolgrad.torch._places import moved
+from poolgrad.torch._places import moved, mover
 from poolgrad.windows import Axis, torch_fractional_starts
 
 Ratios = float | Sequence[float]
+
+_PLACES = Rule("first_nan", "position", "int64", "plane")
 
 
 def _outputs(sizes: Sequence[int], output_size: Any, output_ratio: Any) -> tuple[int, ...]:
@@ -58,9 +64,7 @@ def _places(samples: Tensor, sizes: Sequence[int], window: Sequence[int], output
     planes = samples.dim() - 1
     places = torch.zeros((), dtype=torch.int64, device=samples.device)
     for k in range(spatial):
-        # PyTorch's samples stand in the order of the axes in 3-D, and width first in 2-D.
-        sample = samples[..., spatial - 1 - k if spatial == 2 else k]
-        cells = _starts(sample, sizes[k], window[k], outputs[k]).unsqueeze(-1)
+        cells = _starts(samples[..., _sampled(k, spatial)], sizes[k], window[k], outputs[k]).unsqueeze(-1)
         cells = cells + torch.arange(window[k], device=samples.device)
         shape = [*cells.shape[:planes], *[1] * (2 * spatial)]
         shape[planes + k], shape[planes + spatial + k] = outputs[k], window[k]
@@ -68,34 +72,122 @@ def _places(samples: Tensor, sizes: Sequence[int], window: Sequence[int], output
     return places.flatten(-spatial)
 
 
+@functools.lru_cache(maxsize=64)
+def _steps(outputs: int, dtype: Any) -> Any:
+    return np.arange(outputs, dtype=dtype)
+
+
+def _host_starts(sample: Tensor, size: int, window: int, outputs: int) -> Any:
+    """The same as an array of the host, whose operations begin sooner than those of tensors."""
+    if sample.dtype is not torch.float32 and sample.dtype is not torch.float64:
+        return _starts(sample, size, window, outputs).numpy()
+    samples = sample.numpy()[..., None]
+    starts = torch_fractional_starts(size, window, outputs, _steps(outputs, samples.dtype), samples, _truncated)
+    starts[..., -1] = size - window
+    return starts
+
+
+def _truncated(numbers: Any) -> Any:
+    return numbers.astype(np.int64)
+
+
+class _Drawing(NamedTuple):
+    """A call on plain tensors of the host whose windows PyTorch's rule draws, as far as it is known before."""
+
+    drawn: tuple[int, int]  # planes and axes
+    axes: tuple[tuple[int, int, int], ...]
+    planes: Any
+    reads: Side
+    writes: Side
+    pick: Eager
+
+    def index(self, input: Tensor) -> Tensor:
+        """The places of maxima in windows drawn anew."""
+        samples = torch.rand(self.drawn, dtype=input.dtype, device=input.device)
+        index = input.new_empty_strided(self.writes.shape, self.writes.strides, dtype=torch.int64)
+        data, starts = laid(input.detach(), self.reads), self._starts(samples)
+        threads = torch.get_num_threads()
+        if not self.planes.find(data.data_ptr(), starts, index.data_ptr(), threads, cpu.isa_once()):
+            raise AssertionError("a window leaves its axis")
+        return index
+
+    def _starts(self, samples: Tensor) -> list[Any]:
+        """For each axis where the windows of all planes begin."""
+        if self.axes.count(self.axes[0]) == len(self.axes):
+            every = _host_starts(samples, *self.axes[0])
+            return [every[:, _sampled(k, len(self.axes))] for k in range(len(self.axes))]
+        return [_host_starts(samples[:, _sampled(k, len(self.axes))], *axis) for k, axis in enumerate(self.axes)]
+
+
+def _sampled(axis: int, spatial: int) -> int:
+    """Which sample of a plane an axis has: they stand in the order of the axes in 3-D, and width first in 2-D."""
+    return spatial - 1 - axis if spatial == 2 else axis
+
+
+def _drawing(name: str, input: Tensor, arguments: tuple[Any, ...]) -> _Drawing:
+    """The call on tensors like this one; ``arguments`` are kernel_size, output_size and output_ratio."""
+    key, found = kept_by_value((name, input.shape, input.stride(), input.dtype, arguments))
+    return cast(_Drawing, found or keep(key, _new_drawing(input, int(name[-2]), *arguments)))
+
+
+def _new_drawing(input: Tensor, spatial: int, kernel_size: Any, output_size: Any, output_ratio: Any) -> _Drawing:
+    checked_rank(input, spatial)
+    sizes, shape = tuple(input.shape[-spatial:]), tuple(input.shape)
+    outputs = _outputs(sizes, output_size, output_ratio)
+    window = per_axis("kernel_size", kernel_size, spatial, 1)
+    batch, channels, _ = _wanted_samples(input, spatial, window, outputs)
+    order = traced_order(input, spatial)
+    inner = 1 if order[-1] == len(shape) - 1 else channels
+    plan = plan_of("maximum", _PLACES, DTYPES[input.dtype], 1, (Axis(product(window), 1, product(window)),), 1)
+    ones = (1,) * (3 - spatial)
+    planes = _core.Planes(
+        cpu.problem(plan), batch * channels // inner, inner, (*ones, *sizes), (*ones, *window), (*ones, *outputs)
+    )
+    made = (*shape[:-spatial], *outputs)
+    pick = mover("pick", input, torch.int64, sizes, outputs)
+    axes = tuple(zip(sizes, window, outputs, strict=True))
+    return _Drawing((batch * channels, spatial), axes, planes, side(shape, order), side(made, order), pick)
+
+
 def _winners(input: Tensor, places: Tensor, spatial: int) -> Tensor:
     """The place of the first maximum of each window."""
     cells = input.detach().flatten(-spatial)
     values = cells.gather(-1, places.flatten(-spatial - 1)).unflatten(-1, places.shape[-spatial - 1 :])
     count = values.shape[-1]
-    rule = Rule("first_nan", "position", "int64", "plane")
     flat = values.reshape(1, -1, count)
     order = (0, 1, 2)
-    _, winner = through_operator("maximum", rule, (Axis(count, 1, count, count),), order, True, flat)
+    _, winner = through_operator("maximum", _PLACES, (Axis(count, 1, count, count),), order, True, flat)
     return places.gather(-1, winner.reshape(*values.shape[:-1], 1)).squeeze(-1)
 
 
-def _torch_pooled(input: Tensor, spatial: int, window: Any, outputs: tuple[int, ...], samples: Any) -> Any:
-    sizes = input.shape[-spatial:]
-    for size, cells, count in zip(sizes, window, outputs, strict=True):
+def _drawn(name: str, input: Tensor, arguments: tuple[Any, ...], return_indices: bool) -> Any:
+    drawing = _drawing(name, input, arguments)
+    index = drawing.index(input)
+    out = drawing.pick.plain(input, needs_derivative(input), None, None, index)
+    return (out, index) if return_indices else out
+
+
+def _wanted_samples(input: Tensor, spatial: int, window: Any, outputs: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of the samples: one number for each plane and axis."""
+    for size, cells, count in zip(input.shape[-spatial:], window, outputs, strict=True):
         if count + cells - 1 > size:
             raise InvalidArgumentError(
                 f"output_size must leave room for the windows: {count} + {cells} - 1 is more than {size} cells"
             )
     batch = input.shape[0] if input.dim() == spatial + 2 else 1
-    wanted = (batch, input.shape[-spatial - 1], spatial)
+    return batch, input.shape[-spatial - 1], spatial
+
+
+def _torch_pooled(input: Tensor, spatial: int, window: Any, outputs: tuple[int, ...], samples: Any) -> Any:
+    sizes = input.shape[-spatial:]
+    wanted = _wanted_samples(input, spatial, window, outputs)
     if samples is None:
         samples = torch.rand(wanted, dtype=input.dtype, device=input.device)
-    if samples.dim() != 3 or samples.shape[0] < batch or samples.shape[1:] != wanted[1:]:
+    if samples.dim() != 3 or samples.shape[0] < wanted[0] or samples.shape[1:] != wanted[1:]:
         raise InvalidArgumentError(
             f"_random_samples must have shape {list(wanted)} or more along the batch, got {list(samples.shape)}"
         )
-    samples = samples[:batch] if input.dim() == spatial + 2 else samples[0]
+    samples = samples[: wanted[0]] if input.dim() == spatial + 2 else samples[0]
     index = _winners(input, _places(samples, sizes, window, outputs), spatial)
     return moved("pick", input, index, sizes, outputs), index
 
@@ -106,7 +198,7 @@ def _sequence_pooled(
     """Pooling over a grid whose borders TensorFlow's rule draws."""
     spatial = len(outputs)
     sizes = input.shape[-spatial:]
-    rule = Rule() if family == "mean" else Rule("first_nan", "position", "int64", "plane")
+    rule = Rule() if family == "mean" else _PLACES
     if not is_plain(input):
         # Borders that nobody knows yet are a tensor of their own.
         drawn = torch.ops.poolgrad.borders(input.detach(), sizes, outputs, overlapping, pseudo_random)
@@ -138,6 +230,8 @@ def _fractional_max(
 ) -> Any:
     name = f"fractional_max_pool{spatial}d"
     try:
+        if samples is None and rule == "torch" and is_plain(input) and input.is_cpu:
+            return _drawn(name, widened(input, name), (kernel_size, output_size, output_ratio), return_indices)
         checked_rank(input, spatial)
         input = widened(input, name)
         outputs = _outputs(input.shape[-spatial:], output_size, output_ratio)

@@ -18,7 +18,17 @@ from poolgrad.errors import UnsupportedError
 from poolgrad.forms import Rule, product
 from poolgrad.torch import _onnx
 from poolgrad.torch._arguments import Numbers, Outputs, Pads, adaptive_axes, checked_rank, regular_axes
-from poolgrad.torch._eager import Axes, Eager, is_plain, keep, kept, order_in, through_operator, traced_order
+from poolgrad.torch._eager import (
+    Axes,
+    Eager,
+    is_plain,
+    keep,
+    kept,
+    kept_by_value,
+    order_in,
+    through_operator,
+    traced_order,
+)
 from poolgrad.torch._operators import needs_derivative
 
 Pair = tuple[Tensor, Tensor]
@@ -75,15 +85,6 @@ def saving(axes: Axes) -> Rule:
     return Rule("first_nan", "offset", smallest_unsigned(places - 1))
 
 
-def hashable(value: Any) -> Any:
-    """The same with tuples in place of lists.
-
-    >>> hashable([1, [2]])
-    (1, (2,))
-    """
-    return tuple(hashable(one) for one in value) if isinstance(value, list | tuple) else value
-
-
 def widened(input: Tensor, name: str) -> Tensor:
     """What autocast makes of the input of PyTorch's op of this name."""
     if name in WIDENED and input.is_cpu and torch.is_autocast_enabled("cpu") and input.dtype != torch.float32:
@@ -119,12 +120,11 @@ def pooled(op: Op, input: Tensor, arguments: tuple[Any, ...], indices: bool = Fa
         order = traced_order(input, op.spatial)
         return through_operator(op.family, rule, axes, order, indices, input)
     saves = needs_derivative(input)
-    key = (op.name, input.shape, input.stride(), input.dtype, saves, indices, arguments)
+    key: Any = (op.name, input.shape, input.stride(), input.dtype, saves, indices, arguments)
     try:
         call = kept(key)
     except TypeError:  # an argument is a list
-        key = (*key[:-1], hashable(arguments))
-        call = kept(key)
+        key, call = kept_by_value(key)
     if call is None:
         axes, rule = _read(op, input, arguments, saves, indices)
         order = order_in(input, op.spatial)

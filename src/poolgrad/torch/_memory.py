@@ -90,7 +90,9 @@ def _is_dense(shape: Shape, strides: Shape, order: Shape) -> bool:
 def laid(tensor: Tensor, wanted: Side) -> Tensor:
     """The tensor itself if it lies as wanted, else a copy that does."""
     strides = tensor.stride()
-    if strides == wanted.strides or all(n == 1 or a == b for n, a, b in zip(wanted.shape, strides, wanted.strides, strict=True)):
+    if strides == wanted.strides or all(
+        n == 1 or a == b for n, a, b in zip(wanted.shape, strides, wanted.strides, strict=True)
+    ):
         return tensor
     return torch.empty_strided(wanted.shape, wanted.strides, dtype=tensor.dtype, device=tensor.device).copy_(tensor)
 
@@ -177,8 +179,10 @@ class Call:
 
     def meets(self, index: Tensor) -> bool:
         """Does an index of the host name some cell of a plane more than once?"""
-        problem = self.problem or self.made_problem()
-        return not self.is_empty and bool(problem.meets(laid(index, self.outputs).data_ptr()))
+        if self.is_empty:
+            return False
+        problem, index = self.problem or self.made_problem(), laid(index, self.outputs)
+        return bool(problem.meets(index.data_ptr()))
 
     def made_problem(self) -> Any:
         """The problem of the core, for tensors of the host."""

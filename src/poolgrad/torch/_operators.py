@@ -204,7 +204,7 @@ class Pooled(torch.autograd.function._SingleLevelFunction):
 
 def needs_derivative(data: Tensor) -> bool:
     """May a derivative in this tensor be asked for later?"""
-    wanted: bool = data.requires_grad and _is_grad_enabled() or forward_ad._current_level >= 0
+    wanted: bool = (data.requires_grad and _is_grad_enabled()) or forward_ad._current_level >= 0
     return wanted
 
 

@@ -13,8 +13,8 @@ from poolgrad.arguments import describe
 from poolgrad.errors import InvalidArgumentError
 from poolgrad.forms import Rule, product
 from poolgrad.torch._arguments import Numbers, checked_rank, per_axis
-from poolgrad.torch._eager import Eager, is_plain, keep, kept, order_in, through_operator, traced_order
-from poolgrad.torch._functions import hashable, widened
+from poolgrad.torch._eager import Eager, is_plain, keep, kept, kept_by_value, order_in, through_operator, traced_order
+from poolgrad.torch._functions import widened
 from poolgrad.torch._operators import needs_derivative
 from poolgrad.windows import Axis
 
@@ -28,37 +28,37 @@ def moved(
     result lies as ``like`` does, or as the data.
     """
     if not is_plain(data) or not is_plain(index):
-        axes, rule = _unfolded(sizes, outputs), _given_by(index)
+        axes, rule = _unfolded(sizes, outputs), _given_by(index.dtype)
         order = traced_order(data if like is None else like, len(axes))
         return cast(Tensor, through_operator(family, rule, axes, order, False, data, None, None, index))
-    return cast(Tensor, _mover(family, data, index, sizes, outputs)(data, None, None, index))
+    return cast(Tensor, mover(family, data, index.dtype, sizes, outputs)(data, None, None, index))
 
 
 def _unfolded(sizes: Sequence[int], outputs: Sequence[int]) -> tuple[Axis, ...]:
     return tuple(Axis(size, count) for size, count in zip(sizes, outputs, strict=True))
 
 
-def _given_by(index: Tensor) -> Rule:
-    return Rule("given", "position", str(index.dtype).removeprefix("torch."), "plane")
+def _given_by(dtype: torch.dtype) -> Rule:
+    return Rule("given", "position", str(dtype).removeprefix("torch."), "plane")
 
 
-def _mover(family: str, data: Tensor, index: Tensor, sizes: Sequence[int], outputs: Sequence[int]) -> Eager:
-    """The call that moves such plain data."""
-    key = (family, tuple(sizes), tuple(outputs), data.shape, data.stride(), data.dtype, index.dtype)
+def mover(family: str, data: Tensor, places: torch.dtype, sizes: Sequence[int], outputs: Sequence[int]) -> Eager:
+    """The call that moves such plain data, by an index of this dtype."""
+    key = (family, tuple(sizes), tuple(outputs), data.shape, data.stride(), data.dtype, places)
     call = kept(key)
     if call is None:
         axes = _unfolded(sizes, outputs)
         spatial = len(axes)
         shape = (*data.shape[:-spatial], *sizes)
-        made = Eager(family, _given_by(index), axes, shape, order_in(data, spatial), data.dtype, False)
-        call = keep(key, made)
+        call = keep(key, Eager(family, _given_by(places), axes, shape, order_in(data, spatial), data.dtype, False))
     return call
 
 
-def _meet(indices: Tensor, sizes: Sequence[int], outputs: Sequence[int]) -> bool:
-    """Does some place occur more than once in a plane? Refuses places beyond it."""
+def _meet(indices: Tensor, sizes: Sequence[int]) -> bool:
+    """Does some place occur more than once in a plane? Refuses places beyond it. On the host the core knows."""
     once = torch.ones_like(indices, dtype=torch.int32)
-    return bool((moved("route", once, indices, sizes, outputs) > 1).any())
+    counts = moved("route", once, indices, sizes, indices.shape[-len(sizes) :])
+    return bool((counts > 1).any())
 
 
 def _last_of_each(values: Tensor, indices: Tensor, cells: int, spatial: int) -> Tensor:
@@ -115,16 +115,15 @@ def _checked_sizes(input: Tensor, indices: Tensor, spatial: int, arguments: tupl
 def _unpooling(name: str, values: Tensor, indices: Tensor, arguments: tuple[Any, ...]) -> Eager:
     """The call that unpools plain tensors like these."""
     places = (indices.shape, indices.dtype, indices.get_device())
-    key = (name, values.shape, values.stride(), values.dtype, values.get_device(), places, arguments)
+    key: Any = (name, values.shape, values.stride(), values.dtype, values.get_device(), places, arguments)
     try:
         call = kept(key)
     except TypeError:  # an argument is a list
-        key = (*key[:-1], hashable(arguments))
-        call = kept(key)
+        key, call = kept_by_value(key)
     if call is None:
         spatial = int(name[-2])
         sizes = _checked_sizes(values, indices, spatial, arguments)
-        call = keep(key, _mover("route", values, indices, sizes, values.shape[-spatial:]))
+        call = keep(key, mover("route", values, indices.dtype, sizes, values.shape[-spatial:]))
     return call
 
 
@@ -138,7 +137,11 @@ def _unpooled(name: str, input: Tensor, indices: Tensor, *arguments: Any) -> Ten
             return moved("route", values, indices, sizes, input.shape[-spatial:], input)
         values = widened(input, name)
         call = _unpooling(name, values, indices, arguments)
-        if call.meets(indices) if indices.is_cpu else _meet(indices, call.shape[-spatial:], input.shape[-spatial:]):
+        if (
+            call.call.meets(indices)
+            if indices.is_cpu
+            else _meet(indices, call.shape[-spatial:], input.shape[-spatial:])
+        ):
             values = _last_of_each(values, indices, product(call.shape[-spatial:]), spatial)
         return cast(Tensor, call.plain(values, needs_derivative(values), None, None, indices))
     except errors.RAISED as error:
