@@ -1,6 +1,7 @@
 #include "python_planes.h"
 
 #include <nanobind/stl/array.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <cstring>
 #include <optional>
 #include <stdexcept>
+#include <tuple>
 #include <vector>
 
 #include "python_arrays.h"
@@ -37,12 +39,21 @@ struct Starts {
   }
 };
 
+// A line whose whole parts are the first cells of windows but the last: see windows.py.
+struct Line {
+  double slope;
+  std::int64_t last;
+  std::int64_t sample;  // which of a plane's samples moves it
+};
+
 // Planes of a tensor that lies as [outer, cells, inner], a plane for each outer and inner place.
 class Planes {
  public:
-  // `cells_problem` names the maximum along an axis of as many elements as a window has cells.
+  // `cells_problem` names the maximum along an axis of as many elements as a window has cells. `lines` are slope, last
+  // start and number of the sample of each axis.
   Planes(const BoundProblem& cells_problem, std::int64_t outer, std::int64_t inner, const Three& sizes,
-         const Three& window, const Three& outputs)
+         const Three& window, const Three& outputs,
+         const std::vector<std::tuple<double, std::int64_t, std::int64_t>>& lines)
       : problem_(cells_problem.problem),
         planes_(outer * inner),
         inner_(inner),
@@ -55,12 +66,33 @@ class Planes {
         row.window != row.size || problem_.axis[0].size != 1 || problem_.axis[1].size != 1) {
       throw std::invalid_argument("the maximum along an axis of cells is needed");
     }
+    for (const auto& [slope, last, sample] : lines) {
+      if (sample < 0 || sample >= std::int64_t(lines.size()) || lines.size() > 3) {
+        throw std::invalid_argument("each axis has one sample");
+      }
+      lines_.push_back({slope, last, sample});
+    }
   }
 
-  // Fills the index of maxima by place in their plane. No if some window leaves its axis.
-  bool find(std::uintptr_t input, const std::vector<nb::object>& starts, std::uintptr_t index, int threads,
+  // Fills the index of maxima by place in their plane, whose windows follow from samples, [planes, axes] of the
+  // problem's dtype. No if some window leaves its axis.
+  bool find(std::uintptr_t input, std::uintptr_t samples, std::uintptr_t index, int threads, const char* isa) const {
+    std::vector<std::int64_t> drawn;
+    const std::array<Starts, 3> tables = problem_.dtype == Dtype::float32
+                                             ? draw(reinterpret_cast<const float*>(samples), &drawn)
+                                             : draw(reinterpret_cast<const double*>(samples), &drawn);
+    return fill(input, tables, index, threads, isa);
+  }
+
+  // The same where it is known for each axis where windows start: in arrays, [planes, outputs].
+  bool find_from(std::uintptr_t input, const std::vector<nb::object>& starts, std::uintptr_t index, int threads,
+                 const char* isa) const {
+    return fill(input, read(starts), index, threads, isa);
+  }
+
+ private:
+  bool fill(std::uintptr_t input, const std::array<Starts, 3>& tables, std::uintptr_t index, int threads,
             const char* isa) const {
-    const std::array<Starts, 3> tables = read(starts);
     if (!fit(tables)) {
       return false;
     }
@@ -98,17 +130,45 @@ class Planes {
     return true;
   }
 
- private:
-  std::array<Starts, 3> read(const std::vector<nb::object>& starts) const {
-    std::array<Starts, 3> tables = {};
-    static const std::int64_t zero = 0;
-    for (std::size_t a = 0; a < 3; ++a) {
-      if (a + starts.size() < 3) {  // fewer than three axes: the first ones have a single cell
-        tables[a] = {reinterpret_cast<const char*>(&zero), 0, 0};
-        continue;
+  template <class Float>
+  std::array<Starts, 3> draw(const Float* samples, std::vector<std::int64_t>* drawn) const {
+    if (sizeof(Float) != std::size_t(item_size(problem_.dtype))) {
+      throw std::invalid_argument("samples must be of 32 or 64 bits");
+    }
+    std::array<Starts, 3> tables = single_cells();
+    const std::int64_t axes = std::int64_t(lines_.size()), missing = 3 - axes;
+    drawn->resize(std::size_t(planes_ * (outputs_[0] + outputs_[1] + outputs_[2])));
+    std::int64_t* next = drawn->data();
+    for (std::int64_t a = 0; a < axes; ++a) {
+      const Line& line = lines_[std::size_t(a)];
+      const std::int64_t count = outputs_[std::size_t(missing + a)];
+      const Float slope = Float(line.slope);
+      tables[std::size_t(missing + a)] = {reinterpret_cast<const char*>(next), count * 8, 8};
+      for (std::int64_t plane = 0; plane < planes_; ++plane) {
+        const Float sample = samples[plane * axes + line.sample];
+        const std::int64_t origin = std::int64_t(sample * slope);
+        for (std::int64_t o = 0; o + 1 < count; ++o) {
+          *next++ = std::int64_t((Float(o) + sample) * slope) - origin;
+        }
+        *next++ = line.last;
       }
-      PyArrayObject* array = plain_array(starts[a + starts.size() - 3].ptr());
-      if (array == nullptr || PyArray_NDIM(array) != 2 || PyArray_TYPE(array) != NPY_INT64 ||
+    }
+    return tables;
+  }
+
+  // Where there are fewer than three axes, the first ones have a single cell.
+  static std::array<Starts, 3> single_cells() {
+    static const std::int64_t zero = 0;
+    const Starts one = {reinterpret_cast<const char*>(&zero), 0, 0};
+    return {one, one, one};
+  }
+
+  std::array<Starts, 3> read(const std::vector<nb::object>& starts) const {
+    std::array<Starts, 3> tables = single_cells();
+    for (std::size_t k = 0; k < starts.size() && k < 3; ++k) {
+      const std::size_t a = k + 3 - starts.size();
+      PyArrayObject* array = plain_array(starts[k].ptr());
+      if (array == nullptr || starts.size() > 3 || PyArray_NDIM(array) != 2 || PyArray_TYPE(array) != NPY_INT64 ||
           PyArray_DIM(array, 0) != planes_ || PyArray_DIM(array, 1) != outputs_[a]) {
         throw std::invalid_argument("starts must be 64-bit integers, one for each plane and output");
       }
@@ -186,16 +246,20 @@ class Planes {
   Problem problem_;
   std::int64_t planes_, inner_;
   Three sizes_, window_, outputs_;
+  std::vector<Line> lines_;
 };
 
 }  // namespace
 
 void bind_planes(nb::module_& m) {
   nb::class_<Planes>(m, "Planes")
-      .def(nb::init<const BoundProblem&, std::int64_t, std::int64_t, const Three&, const Three&, const Three&>(),
+      .def(nb::init<const BoundProblem&, std::int64_t, std::int64_t, const Three&, const Three&, const Three&,
+                    const std::vector<std::tuple<double, std::int64_t, std::int64_t>>&>(),
            nb::arg("cells_problem"), nb::arg("outer"), nb::arg("inner"), nb::arg("sizes"), nb::arg("window"),
-           nb::arg("outputs"))
-      .def("find", &Planes::find, nb::arg("input"), nb::arg("starts"), nb::arg("index"), nb::arg("threads"),
+           nb::arg("outputs"), nb::arg("lines"))
+      .def("find", &Planes::find, nb::arg("input"), nb::arg("samples"), nb::arg("index"), nb::arg("threads"),
+           nb::arg("isa"))
+      .def("find_from", &Planes::find_from, nb::arg("input"), nb::arg("starts"), nb::arg("index"), nb::arg("threads"),
            nb::arg("isa"));
 }
 

@@ -8,7 +8,7 @@ table.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -322,20 +322,16 @@ def adaptive_axis(size: int, outputs: int) -> Axis:
     return Axis(size, outputs, starts=starts, stops=stops)
 
 
-def torch_fractional_starts(
-    size: int, window: int, outputs: int, steps: Any, samples: Any, whole: Callable[[Any], Any]
-) -> Any:
-    """Where PyTorch's fractional windows but the last begin, along the last axis; the last one ends with the axis.
+def torch_fractional_line(size: int, window: int, outputs: int) -> tuple[float, int]:
+    """PyTorch's fractional windows along an axis: the slope of a line, and where the last window starts.
 
-    ``steps`` are 0, 1, ... and ``samples``, [..., 1], lie in [0, 1): arrays of floats that ``whole`` truncates.
+    A window ``o`` but the last starts at the whole part of ``(o + sample) * slope`` less that of ``sample * slope``,
+    with a sample from [0, 1) for each plane, in the sample's precision. The last one ends with the axis.
 
-    >>> samples = np.array([[0.5], [0.9]])
-    >>> torch_fractional_starts(10, 2, 4, np.arange(4), samples, lambda x: x.astype(int)).tolist()
-    [[0, 3, 5, 8], [0, 3, 5, 8]]
+    >>> torch_fractional_line(10, 2, 5)
+    (2.0, 8)
     """
-    alpha = (size - window) / (outputs - 1) if outputs > 1 else 0.0
-    moved = whole((steps + samples) * alpha)
-    return moved - moved[..., :1]
+    return (size - window) / (outputs - 1) if outputs > 1 else 0.0, size - window
 
 
 def fractional_outputs(size: int, ratio: float) -> int:

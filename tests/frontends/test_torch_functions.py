@@ -11,6 +11,8 @@ from torch.nn import functional
 
 import poolgrad
 import poolgrad.torch
+from benchmarks import small
+from benchmarks.results import OURS
 
 from .torch_cases import ADAPTIVE, AVERAGES, CASES, MAXIMA, Case
 
@@ -286,6 +288,14 @@ def test_arguments_that_no_key_can_hold(name: str) -> None:
         function(x, *more, {2: 2}, **({"output_size": 2} if name.startswith("frac") else {}))
 
 
+def test_small_calls_of_every_function_are_measured() -> None:
+    functions = {name for name in poolgrad.torch.__all__ if name[0].islower()} - {"replace_pooling"}
+    assert {call.function for call in small.calls()} == functions
+    for row in small.rows(["fractional_max_pool2d 2/NCHW", "max_unpool2d", "fractional_avg"]):
+        made = {name: contestant() for name, contestant in row.contestants("cpu").items()}
+        assert set(made) == ({OURS, small.PEER} if "avg" not in row.name else {OURS})
+
+
 def test_fractional_sequences_of_tensorflow() -> None:
     x = torch.randn(2, 3, 9, 10, dtype=torch.float64, generator=torch.Generator().manual_seed(4)).requires_grad_()
 
@@ -325,6 +335,7 @@ def test_fractional_sequences_of_tensorflow() -> None:
         ),
         (lambda: poolgrad.torch.fractional_max_pool2d(torch.ones(1, 4, 4), 2), "output_size or output_ratio must"),
         (lambda: poolgrad.torch.fractional_max_pool2d(torch.ones(1, 4, 4), 3, 3), "output_size must leave room"),
+        (lambda: poolgrad.torch.fractional_max_pool2d(torch.ones(1, 4, 4).cfloat(), 2, 2), "one of the dtypes"),
     ],
 )
 def test_wrong_arguments(call: Any, text: str) -> None:

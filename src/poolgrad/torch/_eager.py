@@ -95,7 +95,7 @@ class Eager:
         self.run = self.call.run  # the kernel itself, without its derivative
 
     def for_tensors_like(self, data: Tensor) -> Eager:
-        """The same call, which from now on is given data of this shape, dtype and stride only."""
+        """The same call, which from now on is given data of this shape, dtype and stride, and an index of its own."""
         if data.stride() == self.call.reads.strides:
             self.run = self.call.run_laid
         return self

@@ -6,12 +6,10 @@ at the next one's start. Both are here.
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -26,7 +24,7 @@ from poolgrad.torch._functions import saving, widened
 from poolgrad.torch._memory import DTYPES, Side, laid, side
 from poolgrad.torch._operators import needs_derivative, sequence_axes
 from poolgrad.torch._places import moved, mover
-from poolgrad.windows import Axis, torch_fractional_starts
+from poolgrad.windows import Axis, torch_fractional_line
 
 Ratios = float | Sequence[float]
 
@@ -51,11 +49,10 @@ def _outputs(sizes: Sequence[int], output_size: Any, output_ratio: Any) -> tuple
 
 def _starts(sample: Tensor, size: int, window: int, outputs: int) -> Tensor:
     """Where the windows of each plane begin, [planes..., outputs]."""
+    slope, last = torch_fractional_line(size, window, outputs)
     steps = torch.arange(outputs, dtype=sample.dtype, device=sample.device)
-    sample = sample.unsqueeze(-1)
-    starts = torch_fractional_starts(size, window, outputs, steps, sample, lambda x: x.to(torch.int64))
-    last = steps == outputs - 1
-    return torch.where(last, size - window, starts)
+    moved = ((steps + sample.unsqueeze(-1)) * slope).to(torch.int64)
+    return torch.where(steps == outputs - 1, last, moved - moved[..., :1])
 
 
 def _places(samples: Tensor, sizes: Sequence[int], window: Sequence[int], outputs: Sequence[int]) -> Tensor:
@@ -72,25 +69,6 @@ def _places(samples: Tensor, sizes: Sequence[int], window: Sequence[int], output
     return places.flatten(-spatial)
 
 
-@functools.lru_cache(maxsize=64)
-def _steps(outputs: int, dtype: Any) -> Any:
-    return np.arange(outputs, dtype=dtype)
-
-
-def _host_starts(sample: Tensor, size: int, window: int, outputs: int) -> Any:
-    """The same as an array of the host, whose operations begin sooner than those of tensors."""
-    if sample.dtype is not torch.float32 and sample.dtype is not torch.float64:
-        return _starts(sample, size, window, outputs).numpy()
-    samples = sample.numpy()[..., None]
-    starts = torch_fractional_starts(size, window, outputs, _steps(outputs, samples.dtype), samples, _truncated)
-    starts[..., -1] = size - window
-    return starts
-
-
-def _truncated(numbers: Any) -> Any:
-    return numbers.astype(np.int64)
-
-
 class _Drawing(NamedTuple):
     """A call on plain tensors of the host whose windows PyTorch's rule draws, as far as it is known before."""
 
@@ -101,22 +79,21 @@ class _Drawing(NamedTuple):
     writes: Side
     pick: Eager
 
-    def index(self, input: Tensor) -> Tensor:
+    def winners(self, input: Tensor) -> Tensor:
         """The places of maxima in windows drawn anew."""
         samples = torch.rand(self.drawn, dtype=input.dtype, device=input.device)
         index = input.new_empty_strided(self.writes.shape, self.writes.strides, dtype=torch.int64)
-        data, starts = laid(input.detach(), self.reads), self._starts(samples)
-        threads = torch.get_num_threads()
-        if not self.planes.find(data.data_ptr(), starts, index.data_ptr(), threads, cpu.isa_once()):
+        data = laid(input.detach(), self.reads)
+        where, made, settings = data.data_ptr(), index.data_ptr(), (torch.get_num_threads(), cpu.isa_once())
+        if samples.itemsize >= 4:
+            fits = self.planes.find(where, samples.data_ptr(), made, *settings)
+        else:
+            several = enumerate(self.axes)
+            starts = [_starts(samples[:, _sampled(k, len(self.axes))], *axis).numpy() for k, axis in several]
+            fits = self.planes.find_from(where, starts, made, *settings)
+        if not fits:
             raise AssertionError("a window leaves its axis")
         return index
-
-    def _starts(self, samples: Tensor) -> list[Any]:
-        """For each axis where the windows of all planes begin."""
-        if self.axes.count(self.axes[0]) == len(self.axes):
-            every = _host_starts(samples, *self.axes[0])
-            return [every[:, _sampled(k, len(self.axes))] for k in range(len(self.axes))]
-        return [_host_starts(samples[:, _sampled(k, len(self.axes))], *axis) for k, axis in enumerate(self.axes)]
 
 
 def _sampled(axis: int, spatial: int) -> int:
@@ -137,15 +114,16 @@ def _new_drawing(input: Tensor, spatial: int, kernel_size: Any, output_size: Any
     window = per_axis("kernel_size", kernel_size, spatial, 1)
     batch, channels, _ = _wanted_samples(input, spatial, window, outputs)
     order = traced_order(input, spatial)
+    pick = mover("pick", input, torch.int64, sizes, outputs)
+    pick = pick.for_tensors_like(input) if pick.order == order else pick
     inner = 1 if order[-1] == len(shape) - 1 else channels
     plan = plan_of("maximum", _PLACES, DTYPES[input.dtype], 1, (Axis(product(window), 1, product(window)),), 1)
-    ones = (1,) * (3 - spatial)
-    planes = _core.Planes(
-        cpu.problem(plan), batch * channels // inner, inner, (*ones, *sizes), (*ones, *window), (*ones, *outputs)
-    )
-    made = (*shape[:-spatial], *outputs)
-    pick = mover("pick", input, torch.int64, sizes, outputs)
     axes = tuple(zip(sizes, window, outputs, strict=True))
+    ones = (1,) * (3 - spatial)
+    lines = [(*torch_fractional_line(*axis), _sampled(k, spatial)) for k, axis in enumerate(axes)]
+    boxes = ((*ones, *sizes), (*ones, *window), (*ones, *outputs))
+    planes = _core.Planes(cpu.problem(plan), batch * channels // inner, inner, *boxes, lines)
+    made = (*shape[:-spatial], *outputs)
     return _Drawing((batch * channels, spatial), axes, planes, side(shape, order), side(made, order), pick)
 
 
@@ -162,7 +140,7 @@ def _winners(input: Tensor, places: Tensor, spatial: int) -> Tensor:
 
 def _drawn(name: str, input: Tensor, arguments: tuple[Any, ...], return_indices: bool) -> Any:
     drawing = _drawing(name, input, arguments)
-    index = drawing.index(input)
+    index = drawing.winners(input)
     out = drawing.pick.plain(input, needs_derivative(input), None, None, index)
     return (out, index) if return_indices else out
 

@@ -31,7 +31,9 @@ def moved(
         axes, rule = _unfolded(sizes, outputs), _given_by(index.dtype)
         order = traced_order(data if like is None else like, len(axes))
         return cast(Tensor, through_operator(family, rule, axes, order, False, data, None, None, index))
-    return cast(Tensor, mover(family, data, index.dtype, sizes, outputs)(data, None, None, index))
+    key = (family, tuple(sizes), tuple(outputs), data.shape, data.stride(), data.dtype, index.dtype)
+    call = kept(key) or keep(key, mover(family, data, index.dtype, sizes, outputs))
+    return cast(Tensor, call(data, None, None, index))
 
 
 def _unfolded(sizes: Sequence[int], outputs: Sequence[int]) -> tuple[Axis, ...]:
@@ -43,15 +45,11 @@ def _given_by(dtype: torch.dtype) -> Rule:
 
 
 def mover(family: str, data: Tensor, places: torch.dtype, sizes: Sequence[int], outputs: Sequence[int]) -> Eager:
-    """The call that moves such plain data, by an index of this dtype."""
-    key = (family, tuple(sizes), tuple(outputs), data.shape, data.stride(), data.dtype, places)
-    call = kept(key)
-    if call is None:
-        axes = _unfolded(sizes, outputs)
-        spatial = len(axes)
-        shape = (*data.shape[:-spatial], *sizes)
-        call = keep(key, Eager(family, _given_by(places), axes, shape, order_in(data, spatial), data.dtype, False))
-    return call
+    """A call that moves such plain data, by an index of this dtype."""
+    axes = _unfolded(sizes, outputs)
+    spatial = len(axes)
+    shape = (*data.shape[:-spatial], *sizes)
+    return Eager(family, _given_by(places), axes, shape, order_in(data, spatial), data.dtype, False)
 
 
 def _meet(indices: Tensor, sizes: Sequence[int]) -> bool:
@@ -137,12 +135,9 @@ def _unpooled(name: str, input: Tensor, indices: Tensor, *arguments: Any) -> Ten
             return moved("route", values, indices, sizes, input.shape[-spatial:], input)
         values = widened(input, name)
         call = _unpooling(name, values, indices, arguments)
-        if (
-            call.call.meets(indices)
-            if indices.is_cpu
-            else _meet(indices, call.shape[-spatial:], input.shape[-spatial:])
-        ):
-            values = _last_of_each(values, indices, product(call.shape[-spatial:]), spatial)
+        sizes = list(call.shape[-spatial:])
+        if call.call.meets(indices) if indices.is_cpu else _meet(indices, sizes):
+            values = _last_of_each(values, indices, product(sizes), spatial)
         return cast(Tensor, call.plain(values, needs_derivative(values), None, None, indices))
     except errors.RAISED as error:
         raise errors.named(name, error) from None
