@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from poolgrad import _core, calls
@@ -94,3 +94,14 @@ def run_at(
 ) -> int | None:
     """The same on memory by address, 0 for none. Each must have as many elements as the problem says."""
     return work.run_at(input, reference, index, data, out, out_index, threads, isa_once())
+
+
+def planes(
+    window_plan: Plan, outer: int, inner: int, boxes: Sequence[Sequence[int]], lines: Sequence[tuple[float, int, int]]
+) -> _core.Planes:
+    """Planes whose windows are drawn one by one: ``boxes`` are sizes, window and outputs, ``lines`` those of axes.
+
+    The plan names the maximum along an axis of as many elements as a window has cells.
+    """
+    sizes, window, outputs = ((*(1,) * (3 - len(box)), *box) for box in boxes)
+    return _core.Planes(problem(window_plan), outer, inner, sizes, window, outputs, lines)

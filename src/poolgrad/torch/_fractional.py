@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import Tensor
 
-from poolgrad import _core, errors
+from poolgrad import errors
 from poolgrad.arguments import choice, describe
 from poolgrad.errors import InvalidArgumentError, UnsupportedError
 from poolgrad.forms import Rule, plan_of, product
@@ -119,10 +119,8 @@ def _new_drawing(input: Tensor, spatial: int, kernel_size: Any, output_size: Any
     inner = 1 if order[-1] == len(shape) - 1 else channels
     plan = plan_of("maximum", _PLACES, DTYPES[input.dtype], 1, (Axis(product(window), 1, product(window)),), 1)
     axes = tuple(zip(sizes, window, outputs, strict=True))
-    ones = (1,) * (3 - spatial)
     lines = [(*torch_fractional_line(*axis), _sampled(k, spatial)) for k, axis in enumerate(axes)]
-    boxes = ((*ones, *sizes), (*ones, *window), (*ones, *outputs))
-    planes = _core.Planes(cpu.problem(plan), batch * channels // inner, inner, *boxes, lines)
+    planes = cpu.planes(plan, batch * channels // inner, inner, (sizes, window, outputs), lines)
     made = (*shape[:-spatial], *outputs)
     return _Drawing((batch * channels, spatial), axes, planes, side(shape, order), side(made, order), pick)
 
