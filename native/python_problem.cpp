@@ -163,9 +163,10 @@ nb::object tensor_like(nb::handle other, nb::handle shape, nb::handle strides, n
 using Pair = nb::typed<nb::tuple, nb::any, nb::any>;
 
 // The mean or maximum of a tensor as a new one, and the index of the maxima where it has a dtype; tensors are any
-// objects with PyTorch's methods. Only the caller can know that they lie as the problem says.
+// objects with PyTorch's methods. Only the caller can know that they lie as the problem says. Where there is little to
+// do nobody asks `threads` for their number.
 Pair pool(const BoundProblem& bound, nb::handle data, nb::handle shape, nb::handle strides, nb::handle index_dtype,
-          int threads, const char* isa_name) {
+          nb::handle threads, const char* isa_name) {
   const nb::object out = tensor_like(data, shape, strides, nb::none());
   const bool has_index = !index_dtype.is_none();
   const nb::object index = has_index ? tensor_like(data, shape, strides, index_dtype) : nb::object(nb::none());
@@ -173,7 +174,8 @@ Pair pool(const BoundProblem& bound, nb::handle data, nb::handle shape, nb::hand
   buffers.input = address_of(data);
   buffers.out = address_of(out);
   buffers.out_index = has_index ? address_of(index) : nullptr;
-  if (run_on(bound.problem, isa_called(isa_name), buffers, threads)) {
+  const int count = has_little_work(bound.problem) ? 1 : nb::cast<int>(threads());
+  if (run_on(bound.problem, isa_called(isa_name), buffers, count)) {
     throw std::logic_error("a mean or a maximum has no bad elements");
   }
   return Pair(nb::make_tuple(out, index));

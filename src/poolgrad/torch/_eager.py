@@ -48,7 +48,7 @@ _has_transforms = torch._C._are_functorch_transforms_active
 _count_modes = torch._C._len_torch_dispatch_stack
 _has_function_mode = torch._C._is_torch_function_mode_enabled
 _tracing_state = torch._C._get_tracing_state
-_apply = Pooled.apply
+differentiated = Pooled.apply  # a call on its data, as a part of the graph of derivatives
 
 
 def is_plain(tensor: Tensor) -> bool:
@@ -109,7 +109,7 @@ class Eager:
     def plain(self, data: Tensor, is_differentiated: bool, *by: Tensor | None) -> Any:
         """The same for data that is known to be plain."""
         if is_differentiated:
-            return _apply(self, data, *by)
+            return differentiated(self, data, *by)
         out, index = self.run(data, *by)
         return (out, index) if self.gives_index else out
 

@@ -21,6 +21,7 @@ from poolgrad.torch._arguments import Numbers, Outputs, Pads, adaptive_axes, che
 from poolgrad.torch._eager import (
     Axes,
     Eager,
+    differentiated,
     is_plain,
     keep,
     kept,
@@ -130,7 +131,10 @@ def pooled(op: Op, input: Tensor, arguments: tuple[Any, ...], indices: bool = Fa
         order = order_in(input, op.spatial)
         made = Eager(op.family, rule, axes, tuple(input.shape), order, input.dtype, indices)
         call = keep(key, made.for_tensors_like(input))
-    return call.plain(input, saves)
+    if saves:
+        return differentiated(call, input)
+    out, index = call.run(input)
+    return (out, index) if indices else out
 
 
 def _signed(average: Tensor, divisor_override: int | None) -> Tensor:

@@ -169,7 +169,7 @@ class Call:
         if self.is_quick and data.is_cpu:
             problem, wanted = self.problem or self.made_problem(), self.writes
             made: tuple[Tensor, Tensor | None] = problem.pool(
-                data, wanted.shape, wanted.strides, self.index_dtype, _get_num_threads(), cpu.isa_once()
+                data, wanted.shape, wanted.strides, self.index_dtype, _get_num_threads, cpu.isa_once()
             )
             return made
         out = empty(self.writes, self.dtype, data)
