@@ -28,7 +28,7 @@ _CHANNELS = 16
 
 
 class Call(NamedTuple):
-    """A function with its arguments; some are poolgrad's alone."""
+    """A function with its arguments; ``own`` are poolgrad's alone."""
 
     name: str
     function: str
@@ -71,13 +71,13 @@ class Row(NamedTuple):
         return f"{self.call.name}/{self.layout}/{self.kind}"
 
     def contestants(self, device: str) -> dict[str, Callable[[], Any]]:
-        """Both libraries' calls; PyTorch has no fractional averages."""
+        """Both libraries' calls; PyTorch has no fractional averages and no windows by TensorFlow's rule."""
         import torch
 
         import poolgrad.torch
 
         found = {OURS: functools.partial(getattr(poolgrad.torch, self.call.function), **self.call.own)}
-        if hasattr(torch.nn.functional, self.call.function):
+        if hasattr(torch.nn.functional, self.call.function) and not self.call.own:
             found[PEER] = getattr(torch.nn.functional, self.call.function)
         return {name: self._bound(function, device) for name, function in found.items()}
 

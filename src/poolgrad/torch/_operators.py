@@ -175,7 +175,7 @@ class Pooled(torch.autograd.function._SingleLevelFunction):
 
     @staticmethod
     def forward(ctx: Any, call: Any, data: Tensor, *by: Tensor | None) -> Any:
-        out, made = call.run(data, *by)
+        out, made = call.run(data, *by) if by else call.run(data)
         ctx.call = call
         family = call.family
         if family == "mean" or family == "spread":
