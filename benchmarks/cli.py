@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import cost, gpu, picture, results, table, tensors, workloads
+from benchmarks import cost, gpu, picture, results, small, table, tensors, workloads
 from benchmarks.peers import PEERS
 from benchmarks.results import Result, Run
 from benchmarks.runs import describe_machine, execute, progress
@@ -61,10 +61,11 @@ def parser() -> argparse.ArgumentParser:
     _how(made)
     made.add_argument("--peers", type=peer_names, default=list(PEERS), metavar="NAMES", help=f"{','.join(PEERS)}|none")
     made.add_argument("--below", type=numbers, default=[50], metavar="PERCENT", help="list rows below these shares")
-    commands = made.add_subparsers(dest="command", metavar="cost|gpu|picture")
+    commands = made.add_subparsers(dest="command", metavar="cost|gpu|picture|small")
     growth = commands.add_parser("cost", help="how time for an element grows with size, window and threads")
     cost.add_options(growth)
     gpu.add_options(commands.add_parser("gpu", help="pooling on a GPU beside PyTorch's"))
+    small.add_options(commands.add_parser("small", help="small calls of poolgrad.torch beside PyTorch's"))
     drawn = commands.add_parser("picture", help="draw kept results")
     drawn.add_argument("results", type=Path)
     drawn.add_argument("target", type=Path)
@@ -138,6 +139,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return gpu.main(options)
     if options.command == "picture":
         return draw(options)
+    if options.command == "small":
+        return small.main(options)
     return measure(options)
 
 

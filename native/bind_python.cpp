@@ -8,6 +8,7 @@
 #include "python_arrays.h"
 #include "python_calls.h"
 #include "python_functions.h"
+#include "python_planes.h"
 #include "python_problem.h"
 #include "results.h"
 #include "run.h"
@@ -61,6 +62,7 @@ NB_MODULE(_core, m) {
   poolgrad::make_function_type();
   poolgrad::bind_problem(m);
   poolgrad::bind_calls(m);
+  poolgrad::bind_planes(m);
   m.def("isas", &isas);
   m.def("spoil_scratch", &poolgrad::spoil_scratch, nb::arg("on"));
   m.def("empty", &empty, nb::arg("shape"), nb::arg("dtype"), nb::arg("near"));

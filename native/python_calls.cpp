@@ -27,8 +27,6 @@ namespace {
 
 constexpr std::size_t most_kept = 1024;
 constexpr int most_rank = 8;
-// Less work than this is done before others would notice that the interpreter is locked.
-constexpr double most_locked_work = 1 << 15;
 
 using Roles = nb::typed<nb::dict, nb::str, nb::object>;
 
@@ -62,15 +60,6 @@ struct Report {
   PyObject* index;
   PyObject* wrapper;
 };
-
-// Elements looked at, about.
-double work_of(const Problem& p) {
-  double cells = 1;
-  for (const Axis& axis : p.axis) {
-    cells *= double(std::min(axis.window, axis.size));
-  }
-  return double(p.input_count()) + double(p.output_count()) * cells;
-}
 
 PyArray_Descr* descr_of(const nb::object& dtype) { return reinterpret_cast<PyArray_Descr*>(dtype.ptr()); }
 
@@ -173,8 +162,6 @@ bool can_fill(const Made& made, const Slots& slots, const Outs& outs) {
   return outs[1] == nullptr || !share_memory(outs[0], outs[1]);
 }
 
-bool never() { return false; }
-
 // The calls of one function.
 class Calls final : public Answers {
  public:
@@ -214,7 +201,7 @@ class Calls final : public Answers {
     made->key.assign(key.words(), key.words() + key.count());
     made->problem = report.bound.problem;
     made->isa = choose_isa(report.isa.c_str());
-    made->is_small = work_of(made->problem) <= most_locked_work;
+    made->is_small = has_little_work(made->problem);
     const auto has_table = [](const Axis& axis) { return axis.starts != nullptr; };
     if (!is_same || made->isa == nullptr || std::any_of(made->problem.axis, made->problem.axis + 3, has_table) ||
         !take_roles(made.get(), parameters_, slots, report) || !take_result(made.get(), report) ||
@@ -340,14 +327,7 @@ class Calls final : public Answers {
   }
 
   static bool finish(const Made& made, const Buffers& buffers, int threads) {
-    if (made.is_small) {
-      return run(made.problem, buffers, *made.isa, 1, never).outcome == Outcome::done;
-    }
-    Outcome outcome;
-    {
-      nb::gil_scoped_release unlock;
-      outcome = run(made.problem, buffers, *made.isa, threads, is_interrupted).outcome;
-    }
+    const Outcome outcome = run_for_python(made.problem, *made.isa, buffers, threads, made.is_small).outcome;
     if (outcome == Outcome::interrupted) {
       throw nb::python_error();
     }

@@ -1,8 +1,11 @@
 #include "python_problem.h"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -14,6 +17,17 @@ namespace nb = nanobind;
 namespace poolgrad {
 
 namespace {
+
+// Less work than this is done before others would notice that the interpreter is locked.
+constexpr double most_locked_work = 1 << 15;
+
+bool never() { return false; }
+
+// Asks Python whether a signal has come; takes the interpreter lock for it.
+bool is_interrupted() {
+  const nb::gil_scoped_acquire lock;
+  return PyErr_CheckSignals() != 0;
+}
 
 // The memory of an array that a kernel reads or writes; null for None.
 void* memory_of(nb::handle object, const char* name, std::int64_t bytes, int flags) {
@@ -61,37 +75,15 @@ void set_axis(BoundProblem& bound, int a, const std::vector<std::int64_t>& numbe
   axis.stops = table.data() + axis.outputs;
 }
 
-using Outcomes = nb::typed<nb::tuple, int, std::int64_t>;
-
-const Isa& isa_called(const std::string& name) {
-  const Isa* isa = choose_isa(name.c_str());
-  if (isa == nullptr) {
-    throw std::invalid_argument("no such instruction set: " + name);
-  }
-  return *isa;
+[[noreturn]] void raise(PyObject* kind, const char* text) {
+  PyErr_SetString(kind, text);
+  throw nb::python_error();
 }
 
-Outcomes run_on(const Problem& p, const Isa& isa, const Buffers& buffers, int threads) {
-  if (buffers.out == nullptr || !has_buffers(p, buffers)) {
-    throw std::invalid_argument("an array that the family needs is missing");
-  }
-  Status status;
-  {
-    nb::gil_scoped_release unlock;
-    status = run(p, buffers, isa, threads, is_interrupted);
-  }
-  if (status.outcome == Outcome::interrupted) {
-    throw nb::python_error();
-  }
-  if (status.outcome == Outcome::no_memory) {
-    PyErr_SetString(PyExc_MemoryError, "no memory for the rows that a thread works on");
-    throw nb::python_error();
-  }
-  return Outcomes(nb::make_tuple(int(status.outcome), status.position));
-}
+using Position = std::optional<std::int64_t>;
 
-Outcomes run_problem(const BoundProblem& bound, nb::handle input, nb::handle reference, nb::handle index,
-                     nb::handle data, nb::handle out, nb::handle out_index, int threads, const std::string& isa_name) {
+Position run_problem(const BoundProblem& bound, nb::handle input, nb::handle reference, nb::handle index,
+                     nb::handle data, nb::handle out, nb::handle out_index, int threads, const char* isa_name) {
   const Problem& p = bound.problem;
   const ArrayBytes bytes = bytes_of(p);
   return run_on(
@@ -106,12 +98,87 @@ Outcomes run_problem(const BoundProblem& bound, nb::handle input, nb::handle ref
 
 // The same on memory by address, of which 0 is none: for arrays that are not NumPy's. Only the caller can know that
 // each has as many elements as the problem says.
-Outcomes run_at(const BoundProblem& bound, std::uintptr_t input, std::uintptr_t reference, std::uintptr_t index,
-                std::uintptr_t data, std::uintptr_t out, std::uintptr_t out_index, int threads,
-                const std::string& isa_name) {
+Position run_at(const BoundProblem& bound, std::uintptr_t input, std::uintptr_t reference, std::uintptr_t index,
+                std::uintptr_t data, std::uintptr_t out, std::uintptr_t out_index, int threads, const char* isa_name) {
   const auto at = [](std::uintptr_t address) { return reinterpret_cast<void*>(address); };
   return run_on(bound.problem, isa_called(isa_name),
                 {at(input), at(reference), at(index), at(data), at(out), at(out_index)}, threads);
+}
+
+// Does an index of positions name some cell of a plane more than once? Those beyond the plane are not looked at.
+bool meets(const BoundProblem& bound, std::uintptr_t address) {
+  const Problem& p = bound.problem;
+  const std::int64_t cells = p.axis[2].size, outputs = p.axis[2].outputs;
+  if (p.selector != Selector::given || p.index_dtype != Dtype::int64 || (address == 0 && p.output_count() > 0)) {
+    throw std::invalid_argument("only 64-bit positions can meet");
+  }
+  std::optional<nb::gil_scoped_release> unlock;
+  if (!has_little_work(p)) {
+    unlock.emplace();
+  }
+  const std::int64_t* index = reinterpret_cast<const std::int64_t*>(address);
+  std::vector<bool> is_taken;
+  for (std::int64_t plane = 0; plane < p.outer; ++plane) {
+    is_taken.assign(std::size_t(cells * p.inner), false);
+    for (std::int64_t o = 0; o < outputs; ++o) {
+      for (std::int64_t k = 0; k < p.inner; ++k, ++index) {
+        if (*index < 0 || *index >= cells) {
+          continue;
+        }
+        const std::size_t place = std::size_t(*index * p.inner + k);
+        if (is_taken[place]) {
+          return true;
+        }
+        is_taken[place] = true;
+      }
+    }
+  }
+  return false;
+}
+
+// The address of a tensor's memory.
+void* address_of(nb::handle tensor) {
+  static PyObject* const name = PyUnicode_InternFromString("data_ptr");
+  PyObject* const self = tensor.ptr();
+  const nb::object address = nb::steal(PyObject_VectorcallMethod(name, &self, 1, nullptr));
+  void* const found = address.is_valid() ? PyLong_AsVoidPtr(address.ptr()) : nullptr;
+  if (PyErr_Occurred() != nullptr) {
+    throw nb::python_error();
+  }
+  return found;
+}
+
+// A new tensor of this shape where another one is, with the other's dtype unless one is given.
+nb::object tensor_like(nb::handle other, nb::handle shape, nb::handle strides, nb::handle dtype) {
+  static PyObject* const name = PyUnicode_InternFromString("new_empty_strided");
+  static PyObject* const keywords = PyTuple_Pack(1, PyUnicode_InternFromString("dtype"));
+  PyObject* const values[] = {other.ptr(), shape.ptr(), strides.ptr(), dtype.ptr()};
+  const nb::object made = nb::steal(PyObject_VectorcallMethod(name, values, 3, dtype.is_none() ? nullptr : keywords));
+  if (!made.is_valid()) {
+    throw nb::python_error();
+  }
+  return made;
+}
+
+using Pair = nb::typed<nb::tuple, nb::any, nb::any>;
+
+// The mean or maximum of a tensor as a new one, and the index of the maxima where it has a dtype; tensors are any
+// objects with PyTorch's methods. Only the caller can know that they lie as the problem says. Where there is little to
+// do nobody asks `threads` for their number.
+Pair pool(const BoundProblem& bound, nb::handle data, nb::handle shape, nb::handle strides, nb::handle index_dtype,
+          nb::handle threads, const char* isa_name) {
+  const nb::object out = tensor_like(data, shape, strides, nb::none());
+  const bool has_index = !index_dtype.is_none();
+  const nb::object index = has_index ? tensor_like(data, shape, strides, index_dtype) : nb::object(nb::none());
+  Buffers buffers;
+  buffers.input = address_of(data);
+  buffers.out = address_of(out);
+  buffers.out_index = has_index ? address_of(index) : nullptr;
+  const int count = has_little_work(bound.problem) ? 1 : nb::cast<int>(threads());
+  if (run_on(bound.problem, isa_called(isa_name), buffers, count)) {
+    throw std::logic_error("a mean or a maximum has no bad elements");
+  }
+  return Pair(nb::make_tuple(out, index));
 }
 
 template <class Enum>
@@ -136,9 +203,45 @@ const std::vector<std::string> dtype_names = {
 
 }  // namespace
 
-bool is_interrupted() {
-  nb::gil_scoped_acquire lock;
-  return PyErr_CheckSignals() != 0;
+bool has_little_work(const Problem& p) {
+  double cells = 1;
+  for (const Axis& axis : p.axis) {
+    cells *= double(std::min(axis.window, axis.size));
+  }
+  return double(p.input_count()) + double(p.output_count()) * cells <= most_locked_work;
+}
+
+Status run_for_python(const Problem& p, const Isa& isa, const Buffers& buffers, int threads, bool is_small) {
+  if (is_small) {
+    return run(p, buffers, isa, threads, never);
+  }
+  const nb::gil_scoped_release unlock;
+  return run(p, buffers, isa, threads, is_interrupted);
+}
+
+const Isa& isa_called(const char* name) {
+  const Isa* isa = choose_isa(name);
+  if (isa == nullptr) {
+    throw std::invalid_argument(std::string("no such instruction set: ") + name);
+  }
+  return *isa;
+}
+
+Position run_on(const Problem& p, const Isa& isa, const Buffers& buffers, int threads) {
+  if (buffers.out == nullptr || !has_buffers(p, buffers)) {
+    throw std::invalid_argument("an array that the family needs is missing");
+  }
+  const Status status = run_for_python(p, isa, buffers, threads, has_little_work(p));
+  switch (status.outcome) {
+    case Outcome::interrupted:
+      throw nb::python_error();
+    case Outcome::no_memory:
+      raise(PyExc_MemoryError, "no memory for the rows that a thread works on");
+    case Outcome::unsupported:
+      raise(PyExc_AssertionError, "no kernel for this plan");
+    default:
+      return status.outcome == Outcome::bad_data ? Position(status.position) : std::nullopt;
+  }
 }
 
 void bind_problem(nb::module_& m) {
@@ -174,7 +277,10 @@ void bind_problem(nb::module_& m) {
       .def("run", &run_problem, nb::arg("input").none(), nb::arg("reference").none(), nb::arg("index").none(),
            nb::arg("data").none(), nb::arg("out"), nb::arg("out_index").none(), nb::arg("threads"), nb::arg("isa"))
       .def("run_at", &run_at, nb::arg("input"), nb::arg("reference"), nb::arg("index"), nb::arg("data"), nb::arg("out"),
-           nb::arg("out_index"), nb::arg("threads"), nb::arg("isa"));
+           nb::arg("out_index"), nb::arg("threads"), nb::arg("isa"))
+      .def("meets", &meets, nb::arg("index"))
+      .def("pool", &pool, nb::arg("data"), nb::arg("shape"), nb::arg("strides"), nb::arg("index_dtype").none(),
+           nb::arg("threads"), nb::arg("isa"));
   m.def("dtypes", [] { return dtype_names; });
 }
 

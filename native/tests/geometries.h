@@ -127,6 +127,8 @@ inline std::vector<Geometry> small_geometries() {
       {"many windows over a cell, slices", 6, {axis(7, 7, 1, 3, 3), axis(9, 5, 1, 2, 2)}, 1},
       {"many windows over a cell, dilated slices", 5, {axis(9, 7, 1, 5, 4, 2), axis(13, 9, 2, 4, 4)}, 1},
       {"many slices", 37, {axis(5, 3, 2, 1, 1), axis(7, 3, 2, 1, 1)}, 1},
+      {"many slices, table", 37, {tabled_axis(4, 1), tabled_axis(7, 1), tabled_axis(9, 0)}, 1},
+      {"many slices, long steps", 21, {axis(7, 3, 2, 1, 1), axis(35, 9, 5, 2, 3)}, 1},
       {"many slices, tiled", 50, {axis(4, 2, 2), axis(4, 2, 2), axis(6, 2, 2)}, 1},
       {"rows of windows", 2, {axis(8, 3, 2, 1, 1), axis(67, 3, 2, 1, 1)}, 1},
       {"rows of windows, tiled volume", 2, {axis(4, 2, 2), axis(5, 2, 2, 1, 0), axis(64, 2, 2)}, 1},

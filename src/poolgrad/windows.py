@@ -8,7 +8,7 @@ table.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -322,18 +322,16 @@ def adaptive_axis(size: int, outputs: int) -> Axis:
     return Axis(size, outputs, starts=starts, stops=stops)
 
 
-def torch_fractional_starts(
-    size: int, window: int, outputs: int, steps: Any, sample: Any, whole: Callable[[Any], Any] = int
-) -> Any:
-    """Where PyTorch's fractional windows but the last begin: ``steps`` is 0, 1, ..., ``sample`` lies in [0, 1).
+def torch_fractional_line(size: int, window: int, outputs: int) -> tuple[float, int]:
+    """PyTorch's fractional windows along an axis: the slope of a line, and where the last window starts.
 
-    Both may be arrays of floats, and ``whole`` what truncates them; the last window ends with the axis.
+    A window ``o`` but the last starts at the whole part of ``(o + sample) * slope`` less that of ``sample * slope``,
+    with a sample from [0, 1) for each plane, in the sample's precision. The last one ends with the axis.
 
-    >>> [torch_fractional_starts(10, 2, 5, step, 0.5) for step in range(4)]
-    [0, 2, 4, 6]
+    >>> torch_fractional_line(10, 2, 5)
+    (2.0, 8)
     """
-    alpha = (size - window) / (outputs - 1) if outputs > 1 else 0.0
-    return whole((steps + sample) * alpha) - whole(sample * alpha)
+    return (size - window) / (outputs - 1) if outputs > 1 else 0.0, size - window
 
 
 def fractional_outputs(size: int, ratio: float) -> int:

@@ -11,6 +11,8 @@ from torch.nn import functional
 
 import poolgrad
 import poolgrad.torch
+from benchmarks import small
+from benchmarks.results import OURS
 
 from .torch_cases import ADAPTIVE, AVERAGES, CASES, MAXIMA, Case
 
@@ -216,6 +218,84 @@ def test_fractional_windows_of_pytorch(spatial: int, outputs: int) -> None:
         assert torch.equal(ours, theirs)
 
 
+def _in_order(x: Tensor, order: str) -> Tensor:
+    """The same values in memory of another order."""
+    if order == "last":
+        return x.movedim(1, -1).contiguous().movedim(-1, 1)
+    if order == "swapped":
+        return x.transpose(0, 1).contiguous().transpose(0, 1)
+    return x.repeat_interleave(2, -1)[..., ::2] if order == "sparse" else x
+
+
+@pytest.mark.parametrize("order", ["first", "last", "swapped", "sparse"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("outputs", [(2, 2), (1, 4), (5, 3), (2, 2, 2), (3, 1, 4)])
+def test_fractional_windows_drawn_as_pytorch_draws_them(
+    outputs: tuple[int, ...], dtype: torch.dtype, order: str
+) -> None:
+    """Each plane has windows of its own, and a NaN wins."""
+    sizes = (9, 7, 8)[: len(outputs)]
+    x = torch.randn(3, 5, *sizes, generator=torch.Generator().manual_seed(4)).to(dtype)
+    x.view(-1)[::17] = torch.nan
+    x = _in_order(x, order)
+    name = f"fractional_max_pool{len(outputs)}d"
+    for data in (x, x[1]):
+        found = []
+        for library in (poolgrad.torch, functional):
+            torch.manual_seed(9)
+            leaf = data.detach().requires_grad_()
+            y, index = getattr(library, name)(leaf, 2, outputs, return_indices=True)
+            (grad,) = torch.autograd.grad(y.sum(), leaf)
+            found.append((y, index, grad))
+        (y, index, grad), (theirs, others, other_grad) = found
+        assert torch.equal(y.isnan(), theirs.isnan())
+        assert torch.equal(y.nan_to_num(), theirs.nan_to_num())
+        single = ~y.isnan()  # of two NaN the first one is named here, the last one there
+        assert torch.equal(index[single], others[single])
+        cells = data.flatten(-len(sizes)).gather(-1, index.flatten(-len(sizes)))
+        assert torch.equal(cells.isnan(), y.isnan().flatten(-len(sizes)))
+        assert grad.sum() == other_grad.sum() == y.numel()
+
+
+def test_fractional_windows_of_an_empty_batch() -> None:
+    x = torch.ones(0, 3, 6, 6)
+    assert poolgrad.torch.fractional_max_pool2d(x, 2, 3).shape == (0, 3, 3, 3)
+
+
+@pytest.mark.parametrize("order", ["first", "last", "swapped", "sparse"])
+@pytest.mark.parametrize("index_order", ["first", "last", "sparse"])
+def test_unpooling_in_any_order(order: str, index_order: str) -> None:
+    """Planes in which places meet and planes in which they do not."""
+    generator = torch.Generator().manual_seed(6)
+    x = torch.randn(3, 5, 4, 4, generator=generator)
+    apart = torch.stack([torch.randperm(64, generator=generator)[:16] for _ in range(15)]).view(3, 5, 4, 4)
+    meeting = apart.clone()
+    meeting[2, 4, 3, 3] = meeting[2, 4, 0, 0]
+    expected = torch.zeros(3, 5, 64).scatter_(-1, apart.flatten(-2), x.flatten(-2)).view(3, 5, 8, 8)
+    for index in (apart, meeting):
+        y = poolgrad.torch.max_unpool2d(_in_order(x, order), _in_order(index, index_order), 2)
+        assert torch.equal(y[:2], expected[:2])
+        assert y[2, 4].flatten()[index[2, 4, 3, 3]] == x[2, 4, 3, 3]
+        assert (y != 0).sum() == 240 - (index is meeting)
+
+
+@pytest.mark.parametrize("name", ["max_unpool2d", "fractional_max_pool2d", "max_pool2d"])
+def test_arguments_that_no_key_can_hold(name: str) -> None:
+    x = torch.randn(1, 2, 6, 6)
+    more = {"max_unpool2d": (torch.arange(72).view_as(x) % 36,), "fractional_max_pool2d": ()}.get(name, ())
+    function = getattr(poolgrad.torch, name)
+    with pytest.raises(TypeError, match=f"{name}: kernel_size must be an integer"):
+        function(x, *more, {2: 2}, **({"output_size": 2} if name.startswith("frac") else {}))
+
+
+def test_small_calls_of_every_function_are_measured() -> None:
+    functions = {name for name in poolgrad.torch.__all__ if name[0].islower()} - {"replace_pooling"}
+    assert {call.function for call in small.calls()} == functions
+    for row in small.rows(["fractional_max_pool2d 2*/NCHW", "max_unpool2d", "fractional_avg"]):
+        made = {name: contestant() for name, contestant in row.contestants("cpu").items()}
+        assert set(made) == ({OURS} if "avg" in row.name or "tensorflow" in row.name else {OURS, small.PEER})
+
+
 def test_fractional_sequences_of_tensorflow() -> None:
     x = torch.randn(2, 3, 9, 10, dtype=torch.float64, generator=torch.Generator().manual_seed(4)).requires_grad_()
 
@@ -255,6 +335,7 @@ def test_fractional_sequences_of_tensorflow() -> None:
         ),
         (lambda: poolgrad.torch.fractional_max_pool2d(torch.ones(1, 4, 4), 2), "output_size or output_ratio must"),
         (lambda: poolgrad.torch.fractional_max_pool2d(torch.ones(1, 4, 4), 3, 3), "output_size must leave room"),
+        (lambda: poolgrad.torch.fractional_max_pool2d(torch.ones(1, 4, 4).cfloat(), 2, 2), "one of the dtypes"),
     ],
 )
 def test_wrong_arguments(call: Any, text: str) -> None:

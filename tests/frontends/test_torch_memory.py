@@ -129,3 +129,48 @@ def test_vast_windows(name: str) -> None:
         assert y.item() == x.max().item()
     with pytest.raises(poolgrad.InvalidArgumentError, match="kernel_size must be at most"):
         getattr(poolgrad.torch, name)(x, 2**31)
+
+
+_TURNED = (
+    ("adaptive_avg_pool1d", (31,), (7,)),
+    ("adaptive_avg_pool2d", (9, 11), (4, 5)),
+    ("adaptive_avg_pool3d", (5, 4, 6), (3, 4, 4)),
+    ("adaptive_max_pool1d", (31,), (7,)),
+    ("adaptive_max_pool2d", (9, 11), (4, 5)),
+    ("adaptive_max_pool3d", (5, 4, 6), (3, 4, 4)),
+    ("max_pool1d", (70,), (9, 5)),
+    ("max_pool2d", (12, 33), ((2, 8), (1, 8))),
+)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("channels", [7, 8, 19, 200])
+@pytest.mark.parametrize(("name", "sizes", "arguments"), _TURNED, ids=[row[0] for row in _TURNED])
+def test_channels_first_is_as_channels_last(
+    name: str, sizes: tuple[int, ...], arguments: Any, channels: int, threads: int
+) -> None:
+    """Where windows stand in tables or are long, some slices at a time are turned: the bits are the same."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        for dtype in (torch.float32, torch.float64, torch.bfloat16, torch.int8):
+            if "avg" in name and not dtype.is_floating_point:
+                continue
+            x = torch.randn(2, channels, *sizes, generator=torch.Generator().manual_seed(channels)).mul(9).to(dtype)
+            size = arguments if "adaptive" in name else arguments[0]
+            more = () if "adaptive" in name else arguments[1:]
+            found = []
+            for data in (x, x.movedim(1, -1).contiguous().movedim(-1, 1)):
+                leaf = data.requires_grad_(dtype.is_floating_point)
+                y = getattr(poolgrad.torch, name)(leaf, size, *more)
+                made = [y.detach()]
+                if dtype.is_floating_point:
+                    weights = torch.arange(y.numel(), dtype=torch.float64).view(y.shape).sin().to(dtype)
+                    made += torch.autograd.grad(y, leaf, weights)
+                if "max" in name:
+                    made += getattr(poolgrad.torch, name)(data.detach(), size, *more, return_indices=True)
+                found.append(made)
+            assert len(found[0]) == len(found[1])
+            assert all(torch.equal(first, last) for first, last in zip(*found, strict=True))
+    finally:
+        torch.set_num_threads(before)

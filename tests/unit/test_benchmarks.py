@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import check, cli, cost, instructions, ours, picture, results, runs, table, worker, workloads
+from benchmarks import check, cli, cost, instructions, ours, picture, results, runs, small, table, worker, workloads
 from benchmarks.bandwidth import Probe, survey
 from benchmarks.peers import PEERS
 from benchmarks.peers.torch_peers import torch_padding
@@ -95,6 +95,19 @@ def test_table_and_summary_name_what_matters() -> None:
     failed = replace(ROWS[0], error="differs")
     assert "FAILED: differs" in table.line(failed, [])
     assert "rows that failed: 1" in table.summary(Run(run.machine, [failed]))
+
+
+def test_small_calls_are_shown_beside_pytorch() -> None:
+    rows = small.rows([])
+    assert len({row.name for row in rows}) == len(rows)
+    assert {row.kind for row in small.rows(["max_pool2d 2/NHWC"])} == set(small.KINDS)
+    times = {OURS: Measurement(6e-6, 5e-6, 9), small.PEER: Measurement(1.5e-6, 1e-6, 9)}
+    found = {"forward": times, "saving": {OURS: times[OURS]}}
+    assert small.line(rows[0].call, "NHWC", found) == "| avg_pool1d 2 | NHWC | 6.0 | 1.5 | 4.00 | 6.0 | - | - |"
+    assert small.header(list(found)).count("|") == 2 * small.line(rows[0].call, "NHWC", found).count("|")
+    text = small.summary({"a": 4.0, "b": 1.0})
+    assert "geometric mean 2.00, most 4.00" in text
+    assert "1 of 2 rows\n  a: 4.00" in text
 
 
 def test_json_round_trip(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from poolgrad import _core, calls
@@ -31,7 +31,7 @@ def isa() -> str:
 
 
 @functools.cache
-def _isa_once() -> str:
+def isa_once() -> str:
     """The same without a look at the environment each time."""
     return isa()
 
@@ -41,7 +41,7 @@ def force_isa(name: str | None) -> None:
     global _forced
     _forced = name
     calls.forget()
-    _isa_once.cache_clear()
+    isa_once.cache_clear()
 
 
 def problem(plan: Plan) -> _core.Problem:
@@ -77,7 +77,7 @@ def _made(plan: Plan) -> _core.Problem:
 
 def run(work: _core.Problem, name: str, arrays: Mapping[str, Any], out: Any, out_index: Any = None) -> int | None:
     """Fill ``out`` with this instruction set. The answer is None, or the flat position of the first bad element."""
-    outcome, position = work.run(
+    return work.run(
         input=arrays.get("input"),
         reference=arrays.get("reference"),
         index=arrays.get("index"),
@@ -87,16 +87,21 @@ def run(work: _core.Problem, name: str, arrays: Mapping[str, Any], out: Any, out
         threads=get_num_threads(),
         isa=name,
     )
-    if outcome == 3:
-        raise AssertionError("no kernel for this plan")
-    return position if outcome == 1 else None
 
 
 def run_at(
     work: _core.Problem, input: int, reference: int, index: int, data: int, out: int, out_index: int, threads: int
 ) -> int | None:
     """The same on memory by address, 0 for none. Each must have as many elements as the problem says."""
-    outcome, position = work.run_at(input, reference, index, data, out, out_index, threads, _isa_once())
-    if outcome == 3:
-        raise AssertionError("no kernel for this plan")
-    return position if outcome == 1 else None
+    return work.run_at(input, reference, index, data, out, out_index, threads, isa_once())
+
+
+def planes(
+    window_plan: Plan, outer: int, inner: int, boxes: Sequence[Sequence[int]], lines: Sequence[tuple[float, int, int]]
+) -> _core.Planes:
+    """Planes whose windows are drawn one by one: ``boxes`` are sizes, window and outputs, ``lines`` those of axes.
+
+    The plan names the maximum along an axis of as many elements as a window has cells.
+    """
+    sizes, window, outputs = ((*(1,) * (3 - len(box)), *box) for box in boxes)
+    return _core.Planes(problem(window_plan), outer, inner, sizes, window, outputs, lines)

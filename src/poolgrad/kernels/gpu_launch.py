@@ -17,6 +17,9 @@ import torch
 
 _ALIGNED = 16
 _local = threading.local()
+# Looked up once: every small call asks them. They are not there where PyTorch was built without CUDA.
+_current_device = getattr(torch._C, "_cuda_getDevice", torch.cuda.current_device)
+_current_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
 
 
 class _Recording:
@@ -34,6 +37,7 @@ class _Step(NamedTuple):
     run: Any
     arguments: list[Any]
     slots: list[tuple[int, int]]
+    is_kernel: bool
 
 
 def launch(kernel: Any, programs: int, warps: int, *arguments: Any) -> None:
@@ -98,26 +102,36 @@ def kept(values: torch.Tensor, device: torch.device) -> torch.Tensor:
 class Repeat:
     """What a call launched."""
 
-    __slots__ = ("_device", "_memory", "_steps")
+    __slots__ = ("_device", "_given", "_memory", "_steps")
 
-    def __init__(self, steps: list[_Step], wanted: list[tuple[int, torch.dtype]], device: torch.device) -> None:
-        """``wanted`` are the tensors in between: their elements and dtypes."""
+    def __init__(
+        self, steps: list[_Step], given: int, wanted: list[tuple[int, torch.dtype]], device: torch.device
+    ) -> None:
+        """``given`` tensors come with each call, ``wanted`` are those in between: their elements and dtypes."""
         self._steps, self._memory, self._device = steps, wanted, device
+        used = {number for step in steps for _, number in step.slots}
+        self._given = sorted(number for number in used if number < given)
 
     def run(self, tensors: Sequence[Any]) -> bool:
         """Launch it with these tensors, if it is made for such."""
-        if torch.cuda.current_device() != self._device.index:
+        index = self._device.index
+        if _current_device() != index:
             return False
-        for tensor in tensors:
-            if tensor is not None and tensor.data_ptr() % _ALIGNED:
+        for number in self._given:
+            if tensors[number].data_ptr() % _ALIGNED:
                 return False
         if self._memory:
             tensors = [*tensors, *(torch.empty(n, dtype=kind, device=self._device) for n, kind in self._memory)]
-        for step in self._steps:
-            arguments = step.arguments.copy()
-            for place, number in step.slots:
+        # Triton would look for the stream anew with each launch.
+        stream = None if _current_stream is None else _current_stream(index)
+        for run, arguments, slots, is_kernel in self._steps:
+            arguments = arguments.copy()
+            for place, number in slots:
                 arguments[place] = tensors[number]
-            step.run(*arguments)
+            if is_kernel:
+                run(*arguments, stream=stream)
+            else:
+                run(*arguments)
         return True
 
 
@@ -131,7 +145,8 @@ def _step(compiled: Any, programs: int, arguments: tuple[Any, ...], tensors: Seq
             return None
         left[place] = None
         slots.append((place, found[0]))
-    return _Step(compiled[(programs, 1, 1)] if programs else compiled, left, slots)
+    is_kernel = programs > 0
+    return _Step(compiled[(programs, 1, 1)] if is_kernel else compiled, left, slots, is_kernel)
 
 
 def recorded(fill: Callable[[], None], tensors: Sequence[Any], device: torch.device) -> Repeat | None:
@@ -150,4 +165,4 @@ def recorded(fill: Callable[[], None], tensors: Sequence[Any], device: torch.dev
         if made is None:
             return None
         steps.append(made)
-    return Repeat(steps, [(one.numel(), one.dtype) for one in recording.memory], device)
+    return Repeat(steps, len(tensors), [(one.numel(), one.dtype) for one in recording.memory], device)

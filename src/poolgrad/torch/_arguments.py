@@ -123,7 +123,7 @@ def regular_axes(
             spread[k],
             # TensorFlow's rule has as many windows as begin inside, whatever they reach over.
             ceil_mode=bool(ceil_mode) and padding != "same",
-            counts_padding=bool(count_include_pad),
+            counts_padding=bool(count_include_pad) and not isinstance(padding, str),
             divisor=divisors[k],
         )
         for k in range(axes)

@@ -22,7 +22,8 @@ from poolgrad.windows import Axis
 Axes = tuple[Axis, ...]
 
 _MOST_KEPT = 1024
-_kept: dict[Hashable, Eager] = {}
+_kept: dict[Hashable, Any] = {}
+kept = _kept.get  # the call under a key, if it was made before
 
 
 def _plain_keys() -> frozenset[int]:
@@ -42,10 +43,12 @@ _PLAIN = _plain_keys()
 # Looked up once: every small call asks them all.
 _is_compiling = torch.compiler.is_compiling
 _dispatch_keys = torch._C._dispatch_keys
+_raw_repr = torch._C.DispatchKeySet.raw_repr
 _has_transforms = torch._C._are_functorch_transforms_active
 _count_modes = torch._C._len_torch_dispatch_stack
 _has_function_mode = torch._C._is_torch_function_mode_enabled
 _tracing_state = torch._C._get_tracing_state
+differentiated = Pooled.apply  # a call on its data, as a part of the graph of derivatives
 
 
 def is_plain(tensor: Tensor) -> bool:
@@ -54,7 +57,7 @@ def is_plain(tensor: Tensor) -> bool:
     return (
         not _is_compiling()
         and (kind is Tensor or kind is Parameter)
-        and _dispatch_keys(tensor).raw_repr() in _PLAIN
+        and _raw_repr(_dispatch_keys(tensor)) in _PLAIN
         and not _has_transforms()
         and not _count_modes()
         and not _has_function_mode()
@@ -65,7 +68,19 @@ def is_plain(tensor: Tensor) -> bool:
 class Eager:
     """A call on tensors of one shape, order and dtype."""
 
-    __slots__ = ("_adjoint", "_call", "_tangent", "axes", "family", "gives_index", "order", "rule", "shape")
+    __slots__ = (
+        "_adjoint",
+        "_tangent",
+        "axes",
+        "call",
+        "family",
+        "gives_index",
+        "names_winners",
+        "order",
+        "rule",
+        "run",
+        "shape",
+    )
 
     def __init__(
         self, family: str, rule: Rule, axes: Axes, shape: Shape, order: Shape, dtype: torch.dtype, gives_index: bool
@@ -73,30 +88,34 @@ class Eager:
         """``shape`` is that of the pooled tensor, ``order`` how its axes lie."""
         self.family, self.rule, self.axes, self.gives_index = family, rule, axes, gives_index
         self.shape, self.order = shape, order
+        self.names_winners = rule.numbering != "ordinal"
         self._adjoint: Eager | None = None
         self._tangent: Eager | None = None
-        self._call = call_of(family, rule, axes, shape, order, dtype)
+        self.call = call_of(family, rule, axes, shape, order, dtype)
+        self.run = self.call.run  # the kernel itself, without its derivative
 
-    def run(self, data: Tensor, *by: Tensor | None) -> tuple[Tensor, Tensor | None]:
-        """The kernel itself, without its derivative."""
-        return self._call.run(data, *by)
+    def for_tensors_like(self, data: Tensor) -> Eager:
+        """The same call, which from now on is given data of this shape, dtype and stride, and an index of its own."""
+        if data.stride() == self.call.reads.strides:
+            self.run = self.call.run_laid
+        return self
 
     def __call__(self, data: Tensor, *by: Tensor | None) -> Any:
         """The result, differentiable; the pair with the index where the call gives it."""
         if not is_plain(data):
             return through_operator(self.family, self.rule, self.axes, self.order, self.gives_index, data, *by)
-        return self.plain(data, *by)
+        return self.plain(data, needs_derivative(data), *by)
 
-    def plain(self, data: Tensor, *by: Tensor | None) -> Any:
+    def plain(self, data: Tensor, is_differentiated: bool, *by: Tensor | None) -> Any:
         """The same for data that is known to be plain."""
-        if needs_derivative(data):
-            return Pooled.apply(self, data, *(by or (None, None, None)))
-        out, index = self._call.run(data, *by)
+        if is_differentiated:
+            return differentiated(self, data, *by)
+        out, index = self.run(data, *by)
         return (out, index) if self.gives_index else out
 
     def _derived(self, family: str) -> Eager:
         rule = derived(self.rule) if self.family == "maximum" else self.rule
-        return Eager(family, rule, self.axes, self.shape, self.order, self._call.dtype, False)
+        return Eager(family, rule, self.axes, self.shape, self.order, self.call.dtype, False)
 
     def adjoint(self, grad: Tensor, *by: Tensor | None) -> Any:
         """The derivative in the data, applied backwards."""
@@ -111,16 +130,30 @@ class Eager:
         return self._tangent(data, *by)
 
 
-def kept(key: Hashable) -> Eager | None:
-    """The call under this key, if it was made before."""
-    return _kept.get(key)
+def hashable(value: Any) -> Any:
+    """The same with tuples in place of lists.
+
+    >>> hashable([1, [2]])
+    (1, (2,))
+    """
+    return tuple(hashable(one) for one in value) if isinstance(value, list | tuple) else value
 
 
-def keep(key: Hashable, call: Eager) -> Eager:
-    """Put a call under a key."""
+def kept_by_value(key: tuple[Any, ...]) -> tuple[Hashable, Any]:
+    """The key and the call under it, where the arguments at its end hold lists; no key where they hold worse."""
+    try:
+        key = (*key[:-1], hashable(key[-1]))
+        return key, kept(key)
+    except TypeError:
+        return None, None
+
+
+def keep(key: Hashable, call: Any) -> Any:
+    """Put a call under a key, if there is one."""
     if len(_kept) >= _MOST_KEPT:
         _kept.clear()
-    _kept[key] = call
+    if key is not None:
+        _kept[key] = call
     return call
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor
@@ -16,15 +16,19 @@ from torch import Tensor
 from poolgrad import errors
 from poolgrad.arguments import choice, describe
 from poolgrad.errors import InvalidArgumentError, UnsupportedError
-from poolgrad.forms import Rule
+from poolgrad.forms import Rule, plan_of, product
+from poolgrad.kernels import cpu
 from poolgrad.torch._arguments import Numbers, checked_rank, per_axis
-from poolgrad.torch._eager import Eager, is_plain, order_in, through_operator, traced_order
+from poolgrad.torch._eager import Eager, is_plain, keep, kept_by_value, order_in, through_operator, traced_order
 from poolgrad.torch._functions import saving, widened
+from poolgrad.torch._memory import DTYPES, Side, laid, side
 from poolgrad.torch._operators import needs_derivative, sequence_axes
-from poolgrad.torch._places import moved
-from poolgrad.windows import Axis, torch_fractional_starts
+from poolgrad.torch._places import moved, mover
+from poolgrad.windows import Axis, torch_fractional_line
 
 Ratios = float | Sequence[float]
+
+_PLACES = Rule("first_nan", "position", "int64", "plane")
 
 
 def _outputs(sizes: Sequence[int], output_size: Any, output_ratio: Any) -> tuple[int, ...]:
@@ -45,11 +49,10 @@ def _outputs(sizes: Sequence[int], output_size: Any, output_ratio: Any) -> tuple
 
 def _starts(sample: Tensor, size: int, window: int, outputs: int) -> Tensor:
     """Where the windows of each plane begin, [planes..., outputs]."""
+    slope, last = torch_fractional_line(size, window, outputs)
     steps = torch.arange(outputs, dtype=sample.dtype, device=sample.device)
-    sample = sample.unsqueeze(-1)
-    starts = torch_fractional_starts(size, window, outputs, steps, sample, lambda x: x.to(torch.int64))
-    last = steps == outputs - 1
-    return torch.where(last, size - window, starts)
+    moved = ((steps + sample.unsqueeze(-1)) * slope).to(torch.int64)
+    return torch.where(steps == outputs - 1, last, moved - moved[..., :1])
 
 
 def _places(samples: Tensor, sizes: Sequence[int], window: Sequence[int], outputs: Sequence[int]) -> Tensor:
@@ -58,9 +61,7 @@ def _places(samples: Tensor, sizes: Sequence[int], window: Sequence[int], output
     planes = samples.dim() - 1
     places = torch.zeros((), dtype=torch.int64, device=samples.device)
     for k in range(spatial):
-        # PyTorch's samples stand in the order of the axes in 3-D, and width first in 2-D.
-        sample = samples[..., spatial - 1 - k if spatial == 2 else k]
-        cells = _starts(sample, sizes[k], window[k], outputs[k]).unsqueeze(-1)
+        cells = _starts(samples[..., _sampled(k, spatial)], sizes[k], window[k], outputs[k]).unsqueeze(-1)
         cells = cells + torch.arange(window[k], device=samples.device)
         shape = [*cells.shape[:planes], *[1] * (2 * spatial)]
         shape[planes + k], shape[planes + spatial + k] = outputs[k], window[k]
@@ -68,34 +69,101 @@ def _places(samples: Tensor, sizes: Sequence[int], window: Sequence[int], output
     return places.flatten(-spatial)
 
 
+class _Drawing(NamedTuple):
+    """A call on plain tensors of the host whose windows PyTorch's rule draws, as far as it is known before."""
+
+    drawn: tuple[int, int]  # planes and axes
+    axes: tuple[tuple[int, int, int], ...]
+    planes: Any
+    reads: Side
+    writes: Side
+    pick: Eager
+
+    def winners(self, input: Tensor) -> Tensor:
+        """The places of maxima in windows drawn anew."""
+        samples = torch.rand(self.drawn, dtype=input.dtype, device=input.device)
+        index = input.new_empty_strided(self.writes.shape, self.writes.strides, dtype=torch.int64)
+        data = laid(input.detach(), self.reads)
+        where, made, settings = data.data_ptr(), index.data_ptr(), (torch.get_num_threads(), cpu.isa_once())
+        if samples.itemsize >= 4:
+            fits = self.planes.find(where, samples.data_ptr(), made, *settings)
+        else:
+            several = enumerate(self.axes)
+            starts = [_starts(samples[:, _sampled(k, len(self.axes))], *axis).numpy() for k, axis in several]
+            fits = self.planes.find_from(where, starts, made, *settings)
+        if not fits:
+            raise AssertionError("a window leaves its axis")
+        return index
+
+
+def _sampled(axis: int, spatial: int) -> int:
+    """Which sample of a plane an axis has: they stand in the order of the axes in 3-D, and width first in 2-D."""
+    return spatial - 1 - axis if spatial == 2 else axis
+
+
+def _drawing(name: str, input: Tensor, arguments: tuple[Any, ...]) -> _Drawing:
+    """The call on tensors like this one; ``arguments`` are kernel_size, output_size and output_ratio."""
+    key, found = kept_by_value((name, input.shape, input.stride(), input.dtype, arguments))
+    return cast(_Drawing, found or keep(key, _new_drawing(input, int(name[-2]), *arguments)))
+
+
+def _new_drawing(input: Tensor, spatial: int, kernel_size: Any, output_size: Any, output_ratio: Any) -> _Drawing:
+    checked_rank(input, spatial)
+    sizes, shape = tuple(input.shape[-spatial:]), tuple(input.shape)
+    outputs = _outputs(sizes, output_size, output_ratio)
+    window = per_axis("kernel_size", kernel_size, spatial, 1)
+    batch, channels, _ = _wanted_samples(input, spatial, window, outputs)
+    order = traced_order(input, spatial)
+    pick = mover("pick", input, torch.int64, sizes, outputs)
+    pick = pick.for_tensors_like(input) if pick.order == order else pick
+    inner = 1 if order[-1] == len(shape) - 1 else channels
+    plan = plan_of("maximum", _PLACES, DTYPES[input.dtype], 1, (Axis(product(window), 1, product(window)),), 1)
+    axes = tuple(zip(sizes, window, outputs, strict=True))
+    lines = [(*torch_fractional_line(*axis), _sampled(k, spatial)) for k, axis in enumerate(axes)]
+    planes = cpu.planes(plan, batch * channels // inner, inner, (sizes, window, outputs), lines)
+    made = (*shape[:-spatial], *outputs)
+    return _Drawing((batch * channels, spatial), axes, planes, side(shape, order), side(made, order), pick)
+
+
 def _winners(input: Tensor, places: Tensor, spatial: int) -> Tensor:
     """The place of the first maximum of each window."""
     cells = input.detach().flatten(-spatial)
     values = cells.gather(-1, places.flatten(-spatial - 1)).unflatten(-1, places.shape[-spatial - 1 :])
     count = values.shape[-1]
-    rule = Rule("first_nan", "position", "int64", "plane")
     flat = values.reshape(1, -1, count)
     order = (0, 1, 2)
-    _, winner = through_operator("maximum", rule, (Axis(count, 1, count, count),), order, True, flat)
+    _, winner = through_operator("maximum", _PLACES, (Axis(count, 1, count, count),), order, True, flat)
     return places.gather(-1, winner.reshape(*values.shape[:-1], 1)).squeeze(-1)
 
 
-def _torch_pooled(input: Tensor, spatial: int, window: Any, outputs: tuple[int, ...], samples: Any) -> Any:
-    sizes = input.shape[-spatial:]
-    for size, cells, count in zip(sizes, window, outputs, strict=True):
+def _drawn(name: str, input: Tensor, arguments: tuple[Any, ...], return_indices: bool) -> Any:
+    drawing = _drawing(name, input, arguments)
+    index = drawing.winners(input)
+    out = drawing.pick.plain(input, needs_derivative(input), None, None, index)
+    return (out, index) if return_indices else out
+
+
+def _wanted_samples(input: Tensor, spatial: int, window: Any, outputs: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of the samples: one number for each plane and axis."""
+    for size, cells, count in zip(input.shape[-spatial:], window, outputs, strict=True):
         if count + cells - 1 > size:
             raise InvalidArgumentError(
                 f"output_size must leave room for the windows: {count} + {cells} - 1 is more than {size} cells"
             )
     batch = input.shape[0] if input.dim() == spatial + 2 else 1
-    wanted = (batch, input.shape[-spatial - 1], spatial)
+    return batch, input.shape[-spatial - 1], spatial
+
+
+def _torch_pooled(input: Tensor, spatial: int, window: Any, outputs: tuple[int, ...], samples: Any) -> Any:
+    sizes = input.shape[-spatial:]
+    wanted = _wanted_samples(input, spatial, window, outputs)
     if samples is None:
         samples = torch.rand(wanted, dtype=input.dtype, device=input.device)
-    if samples.dim() != 3 or samples.shape[0] < batch or samples.shape[1:] != wanted[1:]:
+    if samples.dim() != 3 or samples.shape[0] < wanted[0] or samples.shape[1:] != wanted[1:]:
         raise InvalidArgumentError(
             f"_random_samples must have shape {list(wanted)} or more along the batch, got {list(samples.shape)}"
         )
-    samples = samples[:batch] if input.dim() == spatial + 2 else samples[0]
+    samples = samples[: wanted[0]] if input.dim() == spatial + 2 else samples[0]
     index = _winners(input, _places(samples, sizes, window, outputs), spatial)
     return moved("pick", input, index, sizes, outputs), index
 
@@ -106,7 +174,7 @@ def _sequence_pooled(
     """Pooling over a grid whose borders TensorFlow's rule draws."""
     spatial = len(outputs)
     sizes = input.shape[-spatial:]
-    rule = Rule() if family == "mean" else Rule("first_nan", "position", "int64", "plane")
+    rule = Rule() if family == "mean" else _PLACES
     if not is_plain(input):
         # Borders that nobody knows yet are a tensor of their own.
         drawn = torch.ops.poolgrad.borders(input.detach(), sizes, outputs, overlapping, pseudo_random)
@@ -138,6 +206,8 @@ def _fractional_max(
 ) -> Any:
     name = f"fractional_max_pool{spatial}d"
     try:
+        if samples is None and rule == "torch" and is_plain(input) and input.is_cpu:
+            return _drawn(name, widened(input, name), (kernel_size, output_size, output_ratio), return_indices)
         checked_rank(input, spatial)
         input = widened(input, name)
         outputs = _outputs(input.shape[-spatial:], output_size, output_ratio)

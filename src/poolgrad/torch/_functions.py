@@ -18,7 +18,18 @@ from poolgrad.errors import UnsupportedError
 from poolgrad.forms import Rule, product
 from poolgrad.torch import _onnx
 from poolgrad.torch._arguments import Numbers, Outputs, Pads, adaptive_axes, checked_rank, regular_axes
-from poolgrad.torch._eager import Axes, Eager, is_plain, keep, kept, order_in, through_operator, traced_order
+from poolgrad.torch._eager import (
+    Axes,
+    Eager,
+    differentiated,
+    is_plain,
+    keep,
+    kept,
+    kept_by_value,
+    order_in,
+    through_operator,
+    traced_order,
+)
 from poolgrad.torch._operators import needs_derivative
 
 Pair = tuple[Tensor, Tensor]
@@ -50,10 +61,12 @@ class Op(NamedTuple):
     family: str
     spatial: int
     make_axes: Callable[..., Axes]
+    is_widened: bool
 
 
 def _ops(name: str, family: str, make_axes: Callable[..., Axes]) -> tuple[Op, ...]:
-    return tuple(Op(f"{name}{spatial}d", family, spatial, make_axes) for spatial in (1, 2, 3))
+    names = {spatial: f"{name}{spatial}d" for spatial in (1, 2, 3)}
+    return tuple(Op(own, family, spatial, make_axes, own in WIDENED) for spatial, own in names.items())
 
 
 _AVG = _ops("avg_pool", "mean", regular_axes)
@@ -71,10 +84,6 @@ def saving(axes: Axes) -> Rule:
         narrow = isinstance(cells, int) and cells < 2**31
         return Rule("first_nan", "position", "int32" if narrow else "int64", "plane")
     return Rule("first_nan", "offset", smallest_unsigned(places - 1))
-
-
-def _hashable(value: Any) -> Any:
-    return tuple(_hashable(one) for one in value) if isinstance(value, list | tuple) else value
 
 
 def widened(input: Tensor, name: str) -> Tensor:
@@ -102,43 +111,35 @@ def _read(op: Op, input: Tensor, arguments: tuple[Any, ...], saves: bool, indice
 
 def pooled(op: Op, input: Tensor, arguments: tuple[Any, ...], indices: bool = False) -> Any:
     """An average or a maximum over the last axes of a tensor, with the places of the maxima if asked for."""
-    if op.name in WIDENED and isinstance(input, Tensor):
+    if op.is_widened and isinstance(input, Tensor):
         input = widened(input, op.name)
-    if not isinstance(input, Tensor) or not is_plain(input):
+    if not is_plain(input):
         if torch.onnx.is_in_onnx_export():
             return _onnx.standard(op.name, input, arguments, indices)
         saves = isinstance(input, Tensor) and needs_derivative(input)
         axes, rule = _read(op, input, arguments, saves, indices)
         order = traced_order(input, op.spatial)
         return through_operator(op.family, rule, axes, order, indices, input)
-    saves = op.family == "maximum" and needs_derivative(input)
-    key = (op.name, input.shape, input.stride(), input.dtype, saves, indices, arguments)
+    saves = needs_derivative(input)
+    key: Any = (op.name, input.shape, input.stride(), input.dtype, saves, indices, arguments)
     try:
         call = kept(key)
     except TypeError:  # an argument is a list
-        key = (*key[:-1], _hashable(arguments))
-        call = kept(key)
+        key, call = kept_by_value(key)
     if call is None:
         axes, rule = _read(op, input, arguments, saves, indices)
         order = order_in(input, op.spatial)
-        call = keep(key, Eager(op.family, rule, axes, tuple(input.shape), order, input.dtype, indices))
-    return call.plain(input)
+        made = Eager(op.family, rule, axes, tuple(input.shape), order, input.dtype, indices)
+        call = keep(key, made.for_tensors_like(input))
+    if saves:
+        return differentiated(call, input)
+    out, index = call.run(input)
+    return (out, index) if indices else out
 
 
-def _average(
-    op: Op,
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any,
-    padding: Any,
-    ceil_mode: bool,
-    count_include_pad: bool,
-    divisor_override: Any = None,
-) -> Tensor:
-    counts = count_include_pad and not isinstance(padding, str)
-    out = pooled(op, input, (kernel_size, stride, padding, 1, ceil_mode, counts, divisor_override))
-    negative = divisor_override is not None and divisor_override < 0
-    return cast(Tensor, -out if negative else out)
+def _signed(average: Tensor, divisor_override: int | None) -> Tensor:
+    """Windows divide by the absolute value."""
+    return -average if divisor_override is not None and divisor_override < 0 else average
 
 
 def avg_pool1d(
@@ -154,7 +155,7 @@ def avg_pool1d(
     >>> avg_pool1d(torch.arange(6.0).view(1, 1, 6), 2)
     tensor([[[0.5000, 2.5000, 4.5000]]])
     """
-    return _average(_AVG[0], input, kernel_size, stride, padding, ceil_mode, count_include_pad)
+    return cast(Tensor, pooled(_AVG[0], input, (kernel_size, stride, padding, 1, ceil_mode, count_include_pad, None)))
 
 
 def avg_pool2d(
@@ -172,7 +173,8 @@ def avg_pool2d(
     tensor([[[1., 1.],
              [1., 1.]]])
     """
-    return _average(_AVG[1], input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    arguments = (kernel_size, stride, padding, 1, ceil_mode, count_include_pad, divisor_override)
+    return _signed(pooled(_AVG[1], input, arguments), divisor_override)
 
 
 def avg_pool3d(
@@ -189,7 +191,8 @@ def avg_pool3d(
     >>> avg_pool3d(torch.ones(1, 2, 2, 2), 2, divisor_override=4)
     tensor([[[[2.]]]])
     """
-    return _average(_AVG[2], input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    arguments = (kernel_size, stride, padding, 1, ceil_mode, count_include_pad, divisor_override)
+    return _signed(pooled(_AVG[2], input, arguments), divisor_override)
 
 
 def max_pool1d(

@@ -21,8 +21,7 @@ from poolgrad.windows import Axis
 NAMES = {name: getattr(torch, name) for name in ("float16", "bfloat16", "float32", "float64")}
 NAMES |= {f"{sign}int{bits}": getattr(torch, f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)}
 DTYPES = {dtype: name for name, dtype in NAMES.items()}
-_HOST = torch.device("cpu")
-_SMALL = results.LEAST // 8  # elements of which a result of the pool has at least so many, whatever the dtype
+_get_num_threads = torch.get_num_threads
 ROLES = {"input": "input", "reference": "the maxima", "index": "indices", "data": "the gradient"}
 
 
@@ -91,18 +90,18 @@ def _is_dense(shape: Shape, strides: Shape, order: Shape) -> bool:
 def laid(tensor: Tensor, wanted: Side) -> Tensor:
     """The tensor itself if it lies as wanted, else a copy that does."""
     strides = tensor.stride()
-    if all(n == 1 or a == b for n, a, b in zip(wanted.shape, strides, wanted.strides, strict=True)):
+    if strides == wanted.strides or all(
+        n == 1 or a == b for n, a, b in zip(wanted.shape, strides, wanted.strides, strict=True)
+    ):
         return tensor
     return torch.empty_strided(wanted.shape, wanted.strides, dtype=tensor.dtype, device=tensor.device).copy_(tensor)
 
 
 def empty(wanted: Side, dtype: torch.dtype, near: Tensor) -> Tensor:
     """A new tensor that will be computed from the one at ``near``."""
-    if not near.is_cpu:
-        return torch.empty_strided(wanted.shape, wanted.strides, dtype=dtype, device=near.device)
-    if wanted.numel < _SMALL or wanted.numel * dtype.itemsize < results.LEAST:
-        return torch.empty_strided(wanted.shape, wanted.strides, dtype=dtype, device=_HOST)
     needed = wanted.numel * dtype.itemsize
+    if needed < results.LEAST or not near.is_cpu:
+        return near.new_empty_strided(wanted.shape, wanted.strides, dtype=dtype)
     results.refuse_vast(wanted.shape, dtype, needed)
     memory = torch.from_numpy(results.empty_bytes(needed, near.data_ptr())).untyped_storage()
     # Not a view of it, which programs could not change in place.
@@ -113,11 +112,12 @@ class Call:
     """A plan made ready for tensors: what each looks like, and the problem of the native core."""
 
     __slots__ = (
-        "data_role",
         "dtype",
         "index_dtype",
         "inputs",
         "is_empty",
+        "is_forward",
+        "is_quick",
         "is_trusted",
         "names",
         "outputs",
@@ -139,8 +139,10 @@ class Call:
         self.dtype = NAMES[plan.dtype]
         gives_index = plan.family == "maximum" and plan.numbering != "ordinal"
         self.index_dtype = NAMES[plan.index_dtype] if gives_index else None
-        self.data_role = "input" if plan.family in ("mean", "maximum") else "data"
+        self.is_forward = plan.family in ("mean", "maximum")  # whose data is the input
         self.is_empty = 0 in reads.shape or 0 in writes.shape
+        # Small results, whatever the dtype, are none of the pool's.
+        self.is_quick = self.is_forward and not self.is_empty and writes.numel * 8 < results.LEAST
         self.problem: Any = None  # made when a tensor of the host comes
         self.repeats: dict[int, Any] = {}  # launches, by the number of the GPU
 
@@ -149,7 +151,7 @@ class Call:
     ) -> tuple[Tensor, Tensor | None]:
         """A new result, and the index of its maxima if the plan wants one."""
         if data.shape != self.reads.shape or data.dtype != self.dtype:
-            raise self._misfit(self.data_role, data, self.reads, self.dtype, data)
+            raise self._misfit("input" if self.is_forward else "data", data, self.reads, self.dtype, data)
         if data.stride() != self.reads.strides:
             data = laid(data, self.reads)
         if index is not None:
@@ -158,10 +160,34 @@ class Call:
             input = self._fitting("input", input, self.inputs, self.dtype, data)
         if reference is not None:
             reference = self._fitting("reference", reference, self.outputs, self.dtype, data)
+        return self.run_laid(data, input, reference, index)
+
+    def run_laid(
+        self, data: Tensor, input: Tensor | None = None, reference: Tensor | None = None, index: Tensor | None = None
+    ) -> tuple[Tensor, Tensor | None]:
+        """The same of tensors that lie as the call says."""
+        if self.is_quick and data.is_cpu:
+            problem, wanted = self.problem or self.made_problem(), self.writes
+            made: tuple[Tensor, Tensor | None] = problem.pool(
+                data, wanted.shape, wanted.strides, self.index_dtype, _get_num_threads, cpu.isa_once()
+            )
+            return made
         out = empty(self.writes, self.dtype, data)
         out_index = None if self.index_dtype is None else empty(self.writes, self.index_dtype, data)
         self.fill(data, input, reference, index, out, out_index)
         return out, out_index
+
+    def meets(self, index: Tensor) -> bool:
+        """Does an index of the host name some cell of a plane more than once?"""
+        if self.is_empty:
+            return False
+        problem, index = self.problem or self.made_problem(), laid(index, self.outputs)
+        return bool(problem.meets(index.data_ptr()))
+
+    def made_problem(self) -> Any:
+        """The problem of the core, for tensors of the host."""
+        self.problem = cpu.problem(self.plan)
+        return self.problem
 
     def _fitting(self, role: str, tensor: Tensor, side: Side, dtype: torch.dtype, data: Tensor) -> Tensor:
         """The tensor as it has to lie; kernels know its address only."""
@@ -189,28 +215,24 @@ class Call:
             out.zero_()
             return
         if data.is_cpu:
-            here = data.data_ptr()
-            is_input = self.data_role == "input"
-            if self.problem is None:
-                self.problem = cpu.problem(self.plan)
             bad = cpu.run_at(
-                self.problem,
-                here if is_input else (0 if input is None else input.data_ptr()),
+                self.problem or self.made_problem(),
+                data.data_ptr() if self.is_forward else (0 if input is None else input.data_ptr()),
                 0 if reference is None else reference.data_ptr(),
                 0 if index is None else index.data_ptr(),
-                0 if is_input else here,
+                0 if self.is_forward else data.data_ptr(),
                 out.data_ptr(),
                 0 if out_index is None else out_index.data_ptr(),
-                torch.get_num_threads(),
+                _get_num_threads(),
             )
             if bad is None:
                 return
         else:
-            repeat = self.repeats.get(data.device.index)
-            sources = (data, reference, index, None) if self.data_role == "input" else (input, reference, index, data)
+            repeat = self.repeats.get(data.get_device())
+            sources = (data, reference, index, None) if self.is_forward else (input, reference, index, data)
             if repeat is not None and repeat.run((*sources, out, out_index)):
                 return
-        arrays = {"input": input, "reference": reference, "index": index, self.data_role: data}
+        arrays = {"input": input, "reference": reference, "index": index, "input" if self.is_forward else "data": data}
         given = {role: tensor for role, tensor in arrays.items() if tensor is not None}
         if not data.is_cpu:
             bad = _gpu().run(self.plan, given, out, out_index, is_trusted=self.is_trusted, repeats=self.repeats)

@@ -51,4 +51,5 @@ def _padded(name: str, input: Tensor, arguments: tuple[Any, ...], indices: bool)
     if not averages:
         return function(functional.pad(input, around, value=-torch.inf), window, steps, 0, dilation)
     mean = function(functional.pad(input, around), window, steps)
-    return mean if averages[0] else mean / function(functional.pad(torch.ones_like(input), around), window, steps)
+    counts = averages[0] and not isinstance(padding, str)
+    return mean if counts else mean / function(functional.pad(torch.ones_like(input), around), window, steps)

@@ -37,6 +37,7 @@ _SCHEMAS = {
     "route": f"(Tensor data, {_BY}, {_FORM}) -> Tensor",
 }
 _NOBODY = (None, None, None)
+_is_grad_enabled = torch.is_grad_enabled
 
 By = tuple[Tensor | None, Tensor | None, Tensor | None]
 Numbers = list[int]
@@ -135,6 +136,11 @@ class Traced:
     def __init__(self, keyset: Any, family: str, form: Form) -> None:
         self.keyset, self.family, self.form = keyset, family, form
 
+    @property
+    def names_winners(self) -> bool:
+        """Does the index of a maximum say which cells won?"""
+        return rule_of(self.form.rule).numbering != "ordinal"
+
     def run(self, data: Tensor, *by: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """The operator itself, without its derivative."""
         # Gradients are not off for the transforms of torch.func outside this one.
@@ -169,15 +175,17 @@ class Pooled(torch.autograd.function._SingleLevelFunction):
 
     @staticmethod
     def forward(ctx: Any, call: Any, data: Tensor, *by: Tensor | None) -> Any:
-        out, made = call.run(data, *by)
+        out, made = call.run(data, *by) if by else call.run(data)
         ctx.call = call
-        if call.family == "maximum":
-            by = (data, out, None) if made is None or made.numel() != out.numel() else (None, None, made)
-        if call.family not in ("mean", "spread"):
-            ctx.save_for_backward(*by)
-            if forward_ad._current_level >= 0:
-                ctx.save_for_forward(*by)
-        if call.family != "maximum" or not call.gives_index:
+        family = call.family
+        if family == "mean" or family == "spread":
+            return out
+        if family == "maximum":
+            by = (None, None, made) if call.names_winners else (data, out, None)
+        ctx.save_for_backward(*by)
+        if forward_ad._current_level >= 0:
+            ctx.save_for_forward(*by)
+        if family != "maximum" or not call.gives_index:
             return out
         ctx.set_materialize_grads(False)
         ctx.mark_non_differentiable(made)
@@ -196,8 +204,8 @@ class Pooled(torch.autograd.function._SingleLevelFunction):
 
 def needs_derivative(data: Tensor) -> bool:
     """May a derivative in this tensor be asked for later?"""
-    wanted: bool = torch.is_grad_enabled() and data.requires_grad
-    return wanted or bool(forward_ad._current_level >= 0)
+    wanted: bool = (data.requires_grad and _is_grad_enabled()) or forward_ad._current_level >= 0
+    return wanted
 
 
 def _differentiable(family: str) -> Callable[..., Any]:

@@ -13,8 +13,9 @@ from poolgrad.arguments import describe
 from poolgrad.errors import InvalidArgumentError
 from poolgrad.forms import Rule, product
 from poolgrad.torch._arguments import Numbers, checked_rank, per_axis
-from poolgrad.torch._eager import Eager, is_plain, keep, kept, order_in, through_operator, traced_order
+from poolgrad.torch._eager import Eager, is_plain, keep, kept, kept_by_value, order_in, through_operator, traced_order
 from poolgrad.torch._functions import widened
+from poolgrad.torch._operators import needs_derivative
 from poolgrad.windows import Axis
 
 
@@ -26,20 +27,33 @@ def moved(
     Places count the cells of one plane; ``sizes`` are those of the plane, ``outputs`` those of the index. A traced
     result lies as ``like`` does, or as the data.
     """
-    axes = tuple(Axis(size, count) for size, count in zip(sizes, outputs, strict=True))
-    spatial = len(axes)
-    rule = Rule("given", "position", str(index.dtype).removeprefix("torch."), "plane")
-    shape = (*data.shape[:-spatial], *sizes)
     if not is_plain(data) or not is_plain(index):
-        order = traced_order(data if like is None else like, spatial)
+        axes, rule = _unfolded(sizes, outputs), _given_by(index.dtype)
+        order = traced_order(data if like is None else like, len(axes))
         return cast(Tensor, through_operator(family, rule, axes, order, False, data, None, None, index))
-    key = (family, rule, axes, shape, data.stride(), data.dtype)
-    call = kept(key) or keep(key, Eager(family, rule, axes, shape, order_in(data, spatial), data.dtype, False))
+    key = (family, tuple(sizes), tuple(outputs), data.shape, data.stride(), data.dtype, index.dtype)
+    call = kept(key) or keep(key, mover(family, data, index.dtype, sizes, outputs))
     return cast(Tensor, call(data, None, None, index))
 
 
+def _unfolded(sizes: Sequence[int], outputs: Sequence[int]) -> tuple[Axis, ...]:
+    return tuple(Axis(size, count) for size, count in zip(sizes, outputs, strict=True))
+
+
+def _given_by(dtype: torch.dtype) -> Rule:
+    return Rule("given", "position", str(dtype).removeprefix("torch."), "plane")
+
+
+def mover(family: str, data: Tensor, places: torch.dtype, sizes: Sequence[int], outputs: Sequence[int]) -> Eager:
+    """A call that moves such plain data, by an index of this dtype."""
+    axes = _unfolded(sizes, outputs)
+    spatial = len(axes)
+    shape = (*data.shape[:-spatial], *sizes)
+    return Eager(family, _given_by(places), axes, shape, order_in(data, spatial), data.dtype, False)
+
+
 def _meet(indices: Tensor, sizes: Sequence[int]) -> bool:
-    """Does some place occur more than once in a plane? Refuses places beyond it."""
+    """Does some place occur more than once in a plane? Refuses places beyond it. On the host the core knows."""
     once = torch.ones_like(indices, dtype=torch.int32)
     counts = moved("route", once, indices, sizes, indices.shape[-len(sizes) :])
     return bool((counts > 1).any())
@@ -81,26 +95,50 @@ def _unpooled_sizes(
     return wanted
 
 
-def _unpooled(
-    name: str, input: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: Any, output_size: Any
-) -> Tensor:
+def _checked_sizes(input: Tensor, indices: Tensor, spatial: int, arguments: tuple[Any, ...]) -> list[int]:
+    """The sizes of the result, all arguments checked."""
+    checked_rank(input, spatial)
+    checked_rank(indices, spatial, "indices")
+    if indices.dtype != torch.int64:
+        raise TypeError(f"indices must have dtype int64, got {indices.dtype}")
+    if indices.device != input.device:
+        raise InvalidArgumentError(f"indices must be on the input's device, {input.device}, got {indices.device}")
+    if indices.shape != input.shape:
+        raise InvalidArgumentError(
+            f"indices must have the input's shape {list(input.shape)}, got {list(indices.shape)}"
+        )
+    return _unpooled_sizes(input, spatial, *arguments)
+
+
+def _unpooling(name: str, values: Tensor, indices: Tensor, arguments: tuple[Any, ...]) -> Eager:
+    """The call that unpools plain tensors like these."""
+    places = (indices.shape, indices.dtype, indices.get_device())
+    key: Any = (name, values.shape, values.stride(), values.dtype, values.get_device(), places, arguments)
+    try:
+        call = kept(key)
+    except TypeError:  # an argument is a list
+        key, call = kept_by_value(key)
+    if call is None:
+        spatial = int(name[-2])
+        sizes = _checked_sizes(values, indices, spatial, arguments)
+        call = keep(key, mover("route", values, indices.dtype, sizes, values.shape[-spatial:]))
+    return call
+
+
+def _unpooled(name: str, input: Tensor, indices: Tensor, *arguments: Any) -> Tensor:
+    """``arguments`` are the size of the kernel, stride, padding and size of the output."""
     spatial = int(name[-2])
     try:
-        checked_rank(input, spatial)
-        checked_rank(indices, spatial, "indices")
-        if indices.dtype != torch.int64:
-            raise TypeError(f"indices must have dtype int64, got {indices.dtype}")
-        if indices.device != input.device:
-            raise InvalidArgumentError(f"indices must be on the input's device, {input.device}, got {indices.device}")
-        if indices.shape != input.shape:
-            raise InvalidArgumentError(
-                f"indices must have the input's shape {list(input.shape)}, got {list(indices.shape)}"
-            )
-        sizes = _unpooled_sizes(input, spatial, kernel_size, stride, padding, output_size)
+        if not (is_plain(input) and is_plain(indices)):
+            sizes = _checked_sizes(input, indices, spatial, arguments)
+            values = _last_of_each(widened(input, name), indices, product(sizes), spatial)
+            return moved("route", values, indices, sizes, input.shape[-spatial:], input)
         values = widened(input, name)
-        if not (is_plain(input) and is_plain(indices)) or _meet(indices, sizes):
+        call = _unpooling(name, values, indices, arguments)
+        sizes = list(call.shape[-spatial:])
+        if call.call.meets(indices) if indices.is_cpu else _meet(indices, sizes):
             values = _last_of_each(values, indices, product(sizes), spatial)
-        return moved("route", values, indices, sizes, input.shape[-spatial:], input)
+        return cast(Tensor, call.plain(values, needs_derivative(values), None, None, indices))
     except errors.RAISED as error:
         raise errors.named(name, error) from None
 
