@@ -164,7 +164,8 @@ def main(options: argparse.Namespace) -> int:
     if not chosen:
         print("no row has such a name", file=sys.stderr)
         return 2
-    bind(1)
+    if options.device == "cpu":  # on a GPU gradients are computed by a thread of their own
+        bind(1)
     torch.set_num_threads(1)
     patience = Patience(5, options.milliseconds / 1e3)
     ratios: dict[str, float] = {}

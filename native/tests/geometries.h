@@ -140,6 +140,8 @@ inline std::vector<Geometry> small_geometries() {
       {"pairs", 3, {axis(5, 2, 2), axis(67, 2, 2)}, 1},
       {"pairs, volume", 2, {axis(5, 2, 2), axis(6, 2, 2), axis(64, 2, 2)}, 1},
       {"whole slices", 37, {axis(7, 7, 1), axis(5, 5, 5)}, 1},
+      {"whole volumes of short rows", 19, {axis(3, 3, 1), axis(4, 4, 4), axis(5, 7, 1, 1, 1)}, 1},
+      {"long tiles", 9, {axis(6, 2, 3), axis(7, 3, 4, 1, 1), axis(45, 9, 11, 1, 0)}, 1},
       {"tiles of three", 5, {axis(4, 2, 2), axis(6, 3, 3), axis(10, 3, 3)}, 1},
       {"far apart", 1, {axis(9, 2, 4), axis(40, 3, 11, 1, 1)}, 5},
       {"padding counts", 2, {counted(axis(7, 3, 2, 1, 1), 1), counted(axis(9, 3, 1, 1, 1), 1)}, 3},
