@@ -20,15 +20,13 @@ from poolgrad.forms import Rule, plan_of, product
 from poolgrad.kernels import cpu
 from poolgrad.torch._arguments import Numbers, checked_rank, per_axis
 from poolgrad.torch._eager import Eager, is_plain, keep, kept_by_value, order_in, through_operator, traced_order
-from poolgrad.torch._functions import saving, widened
+from poolgrad.torch._functions import PLACES, saving, widened
 from poolgrad.torch._memory import DTYPES, Side, laid, side
 from poolgrad.torch._operators import needs_derivative, sequence_axes
 from poolgrad.torch._places import moved, mover
 from poolgrad.windows import Axis, torch_fractional_line
 
 Ratios = float | Sequence[float]
-
-_PLACES = Rule("first_nan", "position", "int64", "plane")
 
 
 def _outputs(sizes: Sequence[int], output_size: Any, output_ratio: Any) -> tuple[int, ...]:
@@ -117,7 +115,7 @@ def _new_drawing(input: Tensor, spatial: int, kernel_size: Any, output_size: Any
     pick = mover("pick", input, torch.int64, sizes, outputs)
     pick = pick.for_tensors_like(input) if pick.order == order else pick
     inner = 1 if order[-1] == len(shape) - 1 else channels
-    plan = plan_of("maximum", _PLACES, DTYPES[input.dtype], 1, (Axis(product(window), 1, product(window)),), 1)
+    plan = plan_of("maximum", PLACES, DTYPES[input.dtype], 1, (Axis(product(window), 1, product(window)),), 1)
     axes = tuple(zip(sizes, window, outputs, strict=True))
     lines = [(*torch_fractional_line(*axis), _sampled(k, spatial)) for k, axis in enumerate(axes)]
     planes = cpu.planes(plan, batch * channels // inner, inner, (sizes, window, outputs), lines)
@@ -132,7 +130,7 @@ def _winners(input: Tensor, places: Tensor, spatial: int) -> Tensor:
     count = values.shape[-1]
     flat = values.reshape(1, -1, count)
     order = (0, 1, 2)
-    _, winner = through_operator("maximum", _PLACES, (Axis(count, 1, count, count),), order, True, flat)
+    _, winner = through_operator("maximum", PLACES, (Axis(count, 1, count, count),), order, True, flat)
     return places.gather(-1, winner.reshape(*values.shape[:-1], 1)).squeeze(-1)
 
 
@@ -174,7 +172,7 @@ def _sequence_pooled(
     """Pooling over a grid whose borders TensorFlow's rule draws."""
     spatial = len(outputs)
     sizes = input.shape[-spatial:]
-    rule = Rule() if family == "mean" else _PLACES
+    rule = Rule() if family == "mean" else PLACES
     if not is_plain(input):
         # Borders that nobody knows yet are a tensor of their own.
         drawn = torch.ops.poolgrad.borders(input.detach(), sizes, outputs, overlapping, pseudo_random)

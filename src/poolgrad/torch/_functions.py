@@ -36,7 +36,7 @@ Pair = tuple[Tensor, Tensor]
 
 _AVERAGE = Rule()
 _LARGEST = Rule("first_nan")
-_PLACES = Rule("first_nan", "position", "int64", "plane")
+PLACES = Rule("first_nan", "position", "int64", "plane")
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 # Ops that PyTorch computes in float32 under autocast on the CPU; on a GPU there are none.
@@ -105,7 +105,7 @@ def _read(op: Op, input: Tensor, arguments: tuple[Any, ...], saves: bool, indice
     except errors.RAISED as error:
         raise errors.named(op.name, error) from None
     if indices:
-        return axes, _PLACES
+        return axes, PLACES
     return axes, saving(axes) if saves else _LARGEST
 
 
