@@ -102,9 +102,12 @@ struct Tile {
   Watch* watch;  // may be null
 };
 
-// Memory of the calling thread, kept for its next kernel; null if there is none. A kernel that calls another one has
-// memory apart from its.
+// Memory of the calling thread, kept for its next kernel; null if there is none. Who calls a kernel has memory apart
+// from its.
 void* thread_scratch(std::int64_t bytes, bool calls);
+
+// Do results lie on the input's side?
+bool goes_back(const Problem& p);
 
 // Is a result of this size better written past the caches?
 bool is_streamed(std::int64_t bytes);
@@ -114,9 +117,22 @@ constexpr std::int64_t no_memory = -2;
 // Fills a tile. Answers -1, no_memory, or the flat output position of the first element whose data is bad.
 using Kernel = std::int64_t (*)(const Problem&, const Buffers&, const Tile&);
 
+// Rows, `pitch` elements apart, become columns of rows that have `width` elements; the last one stands for those that
+// are not there.
+struct Turning {
+  const void* from;
+  std::int64_t rows, columns, pitch;
+  void* to;
+  std::int64_t width;
+  std::int64_t item;  // bytes of an element
+  bool streams;       // past the caches
+  void* waiting;      // of the size of what is written: where rows wait that do not begin with lines of memory
+};
+
 struct Kernels {
   Kernel check;  // looks at the data before anything is written; may be null
   Kernel fill;
+  void (*turn)(const Turning&) = nullptr;  // where slices are better turned into inner elements of their cells
 };
 
 }  // namespace poolgrad

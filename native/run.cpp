@@ -8,6 +8,7 @@
 #include <new>
 
 #include "parallel.h"
+#include "turned.h"
 
 namespace poolgrad {
 
@@ -236,101 +237,7 @@ void* thread_scratch(std::int64_t bytes, bool calls) {
   return scratch[calls ? 1 : 0].get(std::size_t(bytes));
 }
 
-namespace {
-
-constexpr std::int64_t least_turned = 8, most_turned = 64;  // slices at a time
-constexpr std::int64_t most_turned_bytes = 4 << 20;
-
-// Rows become columns.
-template <class Bits>
-void turn(const void* from, std::int64_t rows, std::int64_t columns, void* to) {
-  const Bits* source = static_cast<const Bits*>(from);
-  Bits* target = static_cast<Bits*>(to);
-  constexpr std::int64_t side = 16;
-  for (std::int64_t first = 0; first < columns; first += side) {
-    const std::int64_t end = std::min(first + side, columns);
-    for (std::int64_t r = 0; r < rows; ++r) {
-      for (std::int64_t c = first; c < end; ++c) {
-        target[c * rows + r] = source[r * columns + c];
-      }
-    }
-  }
-}
-
-void turn(std::int64_t item, const void* from, std::int64_t rows, std::int64_t columns, void* to) {
-  switch (item) {
-    case 1:
-      return turn<std::uint8_t>(from, rows, columns, to);
-    case 2:
-      return turn<std::uint16_t>(from, rows, columns, to);
-    case 4:
-      return turn<std::uint32_t>(from, rows, columns, to);
-    default:
-      return turn<std::uint64_t>(from, rows, columns, to);
-  }
-}
-
-// Means, their gradients and maxima of channels first whose windows stand in tables, and maxima of long windows at long
-// steps: where neighbours have windows of their own, elements would be taken one by one. So some slices at a time are
-// turned into inner elements of their cells, and the result is turned back.
-class TurnedSlices {
- public:
-  TurnedSlices(const Problem& problem, int threads) : p(problem) {
-    const std::int64_t cells = std::max<std::int64_t>(1, p.input_cells() + p.output_cells());
-    const std::int64_t each = cells * std::max(item_size(p.dtype), item_size(p.index_dtype));
-    const std::int64_t share = (p.outer + threads - 1) / threads;
-    slices = std::min({p.outer, most_turned, most_turned_bytes / each, std::max(share, least_turned)});
-  }
-
-  bool suits() const {
-    const bool has_table = std::any_of(p.axis, p.axis + 3, [](const Axis& axis) { return axis.starts != nullptr; });
-    const bool is_one = p.family == Family::mean || p.family == Family::maximum || goes_back();
-    const bool is_long = p.family == Family::maximum && p.axis[2].window >= 8 && p.axis[2].stride >= 4;
-    return is_one && p.inner == 1 && (has_table || is_long) && slices >= least_turned && p.index.outer_step == 0;
-  }
-
-  std::int64_t count() const { return (p.outer + slices - 1) / slices; }
-
-  std::int64_t fill(const Isa& isa, const Buffers& buffers, std::int64_t number, Watch* watch) const {
-    const std::int64_t first = number * slices, own = std::min(slices, p.outer - first);
-    const std::int64_t reads = goes_back() ? p.output_cells() : p.input_cells();
-    const std::int64_t writes = goes_back() ? p.input_cells() : p.output_cells();
-    const std::int64_t item = item_size(p.dtype), index_item = item_size(p.index_dtype);
-    thread_local ThreadScratch scratch;
-    const std::int64_t at_out = rounded(reads * own * item), at_index = at_out + rounded(writes * own * item);
-    char* const memory = static_cast<char*>(scratch.get(std::size_t(at_index + writes * own * index_item)));
-    if (memory == nullptr) {
-      return no_memory;
-    }
-    Problem turned = p;
-    turned.outer = 1;
-    turned.inner = own;
-    turned.index.inner_step = 0;
-    Buffers here;
-    (goes_back() ? here.data : here.input) = memory;
-    here.out = memory + at_out;
-    here.out_index = buffers.out_index == nullptr ? nullptr : memory + at_index;
-    const void* const from = goes_back() ? buffers.data : buffers.input;
-    turn(item, static_cast<const char*>(from) + first * reads * item, own, reads, memory);
-    const std::int64_t bad = isa.find(turned).fill(turned, here, tiling_of(turned, goes_back(), 1).tile(0, watch));
-    turn(item, here.out, writes, own, static_cast<char*>(buffers.out) + first * writes * item);
-    if (here.out_index != nullptr) {
-      turn(index_item, here.out_index, writes, own,
-           static_cast<char*>(buffers.out_index) + first * writes * index_item);
-    }
-    return bad;
-  }
-
- private:
-  bool goes_back() const { return p.family == Family::spread; }
-
-  static std::int64_t rounded(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
-  const Problem& p;
-  std::int64_t slices = 0;
-};
-
-}  // namespace
+bool goes_back(const Problem& p) { return p.family == Family::spread || p.family == Family::route; }
 
 bool is_streamed(std::int64_t bytes) { return bytes > (std::int64_t(8) << 20); }
 
@@ -356,13 +263,12 @@ Status run(const Problem& problem, const Buffers& buffers, const Isa& isa, int t
       return checked;
     }
   }
-  const TurnedSlices turned(problem, threads);
+  const Turned turned(problem, buffers, kernels, threads);
   if (turned.suits()) {
     return run_pieces(turned.count(), threads, should_stop,
-                      [&](std::int64_t number, Watch* watch) { return turned.fill(isa, buffers, number, watch); });
+                      [&](std::int64_t number, Watch* watch) { return turned.fill(number, watch); });
   }
-  const bool back = problem.family == Family::spread || problem.family == Family::route;
-  return run_kernel(kernels.fill, problem, buffers, back, threads, should_stop);
+  return run_kernel(kernels.fill, problem, buffers, goes_back(problem), threads, should_stop);
 }
 
 }  // namespace poolgrad

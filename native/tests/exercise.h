@@ -33,8 +33,6 @@ inline std::vector<const Isa*> usable_isas() {
   return usable;
 }
 
-inline bool goes_back(const Problem& p) { return p.family == Family::spread || p.family == Family::route; }
-
 inline std::string described(const Problem& p, const std::string& geometry) {
   static const char* const families[] = {"mean", "spread", "maximum", "pick", "route"};
   static const char* const selectors[] = {"none",      "floor",    "first_max", "first_nan", "first_equal",
