@@ -159,6 +159,7 @@ enum class Flavour {
   wide,  // all sizes and signs
   tied,  // few different values, close ones among them; floats with NaN, infinities and both zeros
   low,   // nothing above zero, of which there are both; floats without NaN but, far apart, a few
+  lone,  // the same, but there are few negative zeros as well
 };
 
 inline double drawn(Dtype dtype, Flavour flavour, Random& random, double*) {
@@ -166,9 +167,13 @@ inline double drawn(Dtype dtype, Flavour flavour, Random& random, double*) {
     return kept(dtype, std::ldexp(2 * random.unit() - 1, int(random.below(13)) - 6));
   }
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  if (flavour == Flavour::low) {
+  if (flavour == Flavour::lone && random.below(200) != 0) {
+    return random.below(6) == 0 ? 0.0 : -0.25;
+  }
+  if (flavour == Flavour::low || flavour == Flavour::lone) {
     const double lows[] = {0.0, -0.0, -infinity, -0.25, -0.5, -1.0};
-    return random.below(3000) == 0 ? std::numeric_limits<double>::quiet_NaN() : lows[random.below(6)];
+    return random.below(flavour == Flavour::low ? 3000 : 3) == 0 ? std::numeric_limits<double>::quiet_NaN()
+                                                                 : lows[random.below(6)];
   }
   const std::int64_t kind = random.below(40);
   if (kind < 4) {

@@ -152,6 +152,7 @@ void test_small_families() {
       Problem p = geometry.problem();
       p.dtype = dtype;
       try_maximum(p, geometry, Flavour::low, {1, cut_anywhere}, turn);
+      try_maximum(p, geometry, Flavour::lone, {cut_anywhere}, turn);
     }
     const Geometry geometry = huge_window();
     Problem p = geometry.problem();
@@ -180,6 +181,7 @@ void test_large_families() {
     Problem p = geometry.problem();
     p.dtype = dtypes[turn / 2 % 4];
     try_maximum(p, geometry, Flavour::low, {3}, turn);
+    try_maximum(p, geometry, Flavour::lone, {3, cut_anywhere}, turn);
   }
 }
 
