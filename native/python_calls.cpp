@@ -32,7 +32,6 @@ using Roles = nb::typed<nb::dict, nb::str, nb::object>;
 
 enum Role { input_role, reference_role, index_role, data_role, role_count };
 
-// Changes with whatever a plan depends on and no argument tells.
 std::atomic<std::uint64_t> generation{0};
 std::atomic<bool> is_remembering{true};
 
@@ -366,6 +365,8 @@ bool keep(Calls& calls, const Arguments& args, const Keywords& kwargs, const nb:
 }
 
 }  // namespace
+
+std::uint64_t generation_of_calls() { return generation; }
 
 void bind_calls(nb::module_& m) {
   nb::class_<Calls>(m, "Calls", nb::type_slots(calls_slots))

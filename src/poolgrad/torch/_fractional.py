@@ -19,7 +19,7 @@ from poolgrad.errors import InvalidArgumentError, UnsupportedError
 from poolgrad.forms import Rule, plan_of, product
 from poolgrad.kernels import cpu
 from poolgrad.torch._arguments import Numbers, checked_rank, per_axis
-from poolgrad.torch._eager import Eager, is_plain, keep, kept_by_value, order_in, through_operator, traced_order
+from poolgrad.torch._eager import Eager, is_plain, keep, kept, order_in, through_operator, traced_order
 from poolgrad.torch._functions import PLACES, saving, widened
 from poolgrad.torch._memory import DTYPES, Side, laid, side
 from poolgrad.torch._operators import needs_derivative, sequence_axes
@@ -101,8 +101,11 @@ def _sampled(axis: int, spatial: int) -> int:
 
 def _drawing(name: str, input: Tensor, arguments: tuple[Any, ...]) -> _Drawing:
     """The call on tensors like this one; ``arguments`` are kernel_size, output_size and output_ratio."""
-    key, found = kept_by_value((name, input.shape, input.stride(), input.dtype, arguments))
-    return cast(_Drawing, found or keep(key, _new_drawing(input, int(name[-2]), *arguments)))
+    found = kept(name, input, arguments, None)
+    if found is None:
+        found = _new_drawing(input, int(name[-2]), *arguments)
+        keep(name, input, arguments, None, found)
+    return cast(_Drawing, found)
 
 
 def _new_drawing(input: Tensor, spatial: int, kernel_size: Any, output_size: Any, output_ratio: Any) -> _Drawing:
@@ -113,7 +116,6 @@ def _new_drawing(input: Tensor, spatial: int, kernel_size: Any, output_size: Any
     batch, channels, _ = _wanted_samples(input, spatial, window, outputs)
     order = traced_order(input, spatial)
     pick = mover("pick", input, torch.int64, sizes, outputs)
-    pick = pick.for_tensors_like(input) if pick.order == order else pick
     inner = 1 if order[-1] == len(shape) - 1 else channels
     plan = plan_of("maximum", PLACES, DTYPES[input.dtype], 1, (Axis(product(window), 1, product(window)),), 1)
     axes = tuple(zip(sizes, window, outputs, strict=True))

@@ -6,6 +6,7 @@ after) pair an axis. The result keeps the input's memory format, and every deriv
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
@@ -23,9 +24,9 @@ from poolgrad.torch._eager import (
     Eager,
     differentiated,
     is_plain,
+    is_traced,
     keep,
     kept,
-    kept_by_value,
     order_in,
     through_operator,
     traced_order,
@@ -113,6 +114,10 @@ def pooled(op: Op, input: Tensor, arguments: tuple[Any, ...], indices: bool = Fa
     """An average or a maximum over the last axes of a tensor, with the places of the maxima if asked for."""
     if op.is_widened and isinstance(input, Tensor):
         input = widened(input, op.name)
+    if not is_traced():
+        call = kept(op.name, input, arguments, indices)
+        if call is not None:
+            return call(input)
     if not is_plain(input):
         if torch.onnx.is_in_onnx_export():
             return _onnx.standard(op.name, input, arguments, indices)
@@ -121,20 +126,13 @@ def pooled(op: Op, input: Tensor, arguments: tuple[Any, ...], indices: bool = Fa
         order = traced_order(input, op.spatial)
         return through_operator(op.family, rule, axes, order, indices, input)
     saves = needs_derivative(input)
-    key: Any = (op.name, input.shape, input.stride(), input.dtype, saves, indices, arguments)
-    try:
-        call = kept(key)
-    except TypeError:  # an argument is a list
-        key, call = kept_by_value(key)
-    if call is None:
-        axes, rule = _read(op, input, arguments, saves, indices)
-        order = order_in(input, op.spatial)
-        made = Eager(op.family, rule, axes, tuple(input.shape), order, input.dtype, indices)
-        call = keep(key, made.for_tensors_like(input))
-    if saves:
-        return differentiated(call, input)
-    out, index = call.run(input)
-    return (out, index) if indices else out
+    axes, rule = _read(op, input, arguments, saves, indices)
+    made = Eager(op.family, rule, axes, tuple(input.shape), order_in(input, op.spatial), input.dtype, indices)
+    if input.is_cpu:
+        made.repeated()
+    call = functools.partial(differentiated, made) if saves else made.run
+    keep(op.name, input, arguments, indices, call)
+    return call(input)
 
 
 def _signed(average: Tensor, divisor_override: int | None) -> Tensor:

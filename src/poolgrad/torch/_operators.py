@@ -105,10 +105,10 @@ def _kernel(family: str) -> Callable[..., Any]:
         shape = (*data.shape[: -(len(numbers) // EACH)], *numbers[::EACH])
         make = _call.__wrapped__ if tables else _call  # windows in tables are drawn anew with almost every call
         call = make(family, form.rule, data.dtype, shape, tuple(form.order), tuple(numbers), tuple(tables))
-        out, index = call.run(data, *by)
-        if family != "maximum":
-            return out
-        return out, out.new_empty(0, dtype=torch.uint8) if index is None else index
+        made = call.run(data, *by)
+        if family != "maximum" or call.index_dtype is not None:
+            return made
+        return made, made.new_empty(0, dtype=torch.uint8)
 
     return run
 
@@ -141,13 +141,12 @@ class Traced:
         """Does the index of a maximum say which cells won?"""
         return rule_of(self.form.rule).numbering != "ordinal"
 
-    def run(self, data: Tensor, *by: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    def run(self, data: Tensor, *by: Tensor | None) -> Any:
         """The operator itself, without its derivative."""
         # Gradients are not off for the transforms of torch.func outside this one.
         with torch._C._AutoDispatchBelowAutograd(), torch.enable_grad(), forward_ad._set_fwd_grad_enabled(True):
             after = self.keyset & torch._C._after_autograd_keyset
-            made = overload(self.family).redispatch(after, data, *_joined(self.family, cast(By, by)), *self.form)
-        return made if self.family == "maximum" else (made, None)
+            return overload(self.family).redispatch(after, data, *_joined(self.family, cast(By, by)), *self.form)
 
     def adjoint(self, grad: Tensor, *by: Tensor | None) -> Tensor:
         """The derivative in the data, applied backwards."""
@@ -175,21 +174,22 @@ class Pooled(torch.autograd.function._SingleLevelFunction):
 
     @staticmethod
     def forward(ctx: Any, call: Any, data: Tensor, *by: Tensor | None) -> Any:
-        out, made = call.run(data, *by) if by else call.run(data)
+        made = call.run(data, *by) if by else call.run(data)
         ctx.call = call
         family = call.family
         if family == "mean" or family == "spread":
-            return out
+            return made
+        out, index = made if type(made) is tuple else (made, None)
         if family == "maximum":
-            by = (None, None, made) if call.names_winners else (data, out, None)
+            by = (None, None, index) if call.names_winners else (data, out, None)
         ctx.save_for_backward(*by)
         if forward_ad._current_level >= 0:
             ctx.save_for_forward(*by)
         if family != "maximum" or not call.gives_index:
             return out
         ctx.set_materialize_grads(False)
-        ctx.mark_non_differentiable(made)
-        return out, made
+        ctx.mark_non_differentiable(index)
+        return out, index
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
@@ -216,8 +216,7 @@ def _differentiable(family: str) -> Callable[..., Any]:
             # A transform of torch.func that is under way has come down to its own level here.
             with enable_single_level_autograd_function():
                 return Pooled.apply(call, data, *by)
-        made = call.run(data, *by)
-        return made if family == "maximum" else made[0]
+        return call.run(data, *by)
 
     return run
 
