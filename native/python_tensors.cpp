@@ -150,6 +150,13 @@ class Tensors {
     return is_same ? found->second->made : nb::none();
   }
 
+  // What a function that was kept makes of the data, or None.
+  nb::object repeat(nb::handle name, nb::handle data, nb::handle arguments, nb::handle option) {
+    const nb::object found = find(name, data, arguments, option);
+    PyObject* const values[] = {data.ptr()};
+    return found.is_none() ? found : checked(PyObject_Vectorcall(found.ptr(), values, 1, nullptr));
+  }
+
   // Keeps what was made of a call, if it can be known again.
   void keep(nb::handle name, nb::handle data, nb::handle arguments, nb::handle option, nb::object made) {
     Key key;
@@ -334,6 +341,8 @@ void bind_tensors(nb::module_& m) {
            nb::arg("exchange"), nb::arg("types"), nb::arg("size"), nb::arg("empty_like"), nb::arg("threads"),
            nb::arg("isa"), nb::arg("states"))
       .def("find", &Tensors::find, nb::arg("name"), nb::arg("data").none(), nb::arg("arguments"),
+           nb::arg("option").none())
+      .def("repeat", &Tensors::repeat, nb::arg("name"), nb::arg("data").none(), nb::arg("arguments"),
            nb::arg("option").none())
       .def("keep", &Tensors::keep, nb::arg("name"), nb::arg("data").none(), nb::arg("arguments"),
            nb::arg("option").none(), nb::arg("made"));

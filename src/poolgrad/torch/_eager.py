@@ -47,7 +47,6 @@ _count_modes = torch._C._len_torch_dispatch_stack
 _has_function_mode = torch._C._is_torch_function_mode_enabled
 _is_tracing = torch._C._is_tracing
 is_traced = torch.compiler.is_dynamo_compiling  # a compiler reads the program, and can follow nothing of the core's
-differentiated = Pooled.apply  # a call on its data, as a part of the graph of derivatives
 
 # A call is known by all that is_plain and needs_derivative look at, its arguments, and the layout of its tensors.
 _known = cpu.tensors(
@@ -66,6 +65,7 @@ _known = cpu.tensors(
     ),
 )
 kept = _known.find  # what was made of a call on plain tensors before, by its name, data, arguments and an option
+repeated = _known.repeat  # what that makes of the data
 keep = _known.keep
 
 
@@ -129,7 +129,7 @@ class Eager:
     def plain(self, data: Tensor, is_differentiated: bool, *by: Tensor | None) -> Any:
         """The same for data that is known to be plain."""
         if is_differentiated:
-            return differentiated(self, data, *by)
+            return Pooled.apply(data, *(by or (None, None, None)), self)
         made = self.run(data, *by)
         return made[0] if type(made) is tuple and not self.gives_index else made
 
