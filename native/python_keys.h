@@ -44,6 +44,7 @@ class Key {
 
  private:
   bool write_text(PyObject* text);
+  bool write_scalar(PyObject* value);
   bool write_items(PyObject* items, bool are_data, Held* held);
   bool write_array(PyObject* array, bool is_data, Held* held);
   bool write_address(PyObject* object, Held* held);

@@ -54,6 +54,15 @@ nb::object checked(PyObject* result) {
   return nb::steal(result);
 }
 
+nb::object called(const nb::object& function) {
+  return checked(PyObject_Vectorcall(function.ptr(), nullptr, 0, nullptr));
+}
+
+// An attribute that is True or not.
+bool has(PyObject* object, PyObject* attribute) {
+  return checked(PyObject_GetAttr(object, attribute)).ptr() == Py_True;
+}
+
 // Shape, strides and dtype of tensors.
 class Layout {
  public:
@@ -88,15 +97,17 @@ class Layout {
 class Tensors {
  public:
   // `types` are those of plain tensors, `size` that of their shapes. Functions tell the number of threads, the name of
-  // the instruction set, and each of `states` something that a call depends on and no argument says.
+  // the instruction set, each of `watchers` whether calls have to be seen by somebody else, and each of `states`
+  // something that a call depends on and no argument says.
   Tensors(nb::handle exchange, std::vector<nb::object> types, nb::object size, nb::object empty_like,
-          nb::object threads, nb::object isa, std::vector<nb::object> states)
+          nb::object threads, nb::object isa, std::vector<nb::object> watchers, std::vector<nb::object> states)
       : exchange_(static_cast<Exchange*>(PyCapsule_GetPointer(exchange.ptr(), "dlpack_exchange_api"))),
         types_(std::move(types)),
         size_(std::move(size)),
         empty_like_(std::move(empty_like)),
         threads_(std::move(threads)),
         isa_name_(std::move(isa)),
+        watchers_(std::move(watchers)),
         states_(std::move(states)) {
     if (exchange_ == nullptr) {
       throw nb::python_error();
@@ -132,6 +143,11 @@ class Tensors {
       generation_ = now;
     }
     return *isa_;
+  }
+
+  bool is_watched() const {
+    return std::any_of(watchers_.begin(), watchers_.end(),
+                       [](const nb::object& watcher) { return PyObject_IsTrue(called(watcher).ptr()) != 0; });
   }
 
   // What was kept for a call, or None. `data` is a tensor, `option` may be one.
@@ -194,9 +210,11 @@ class Tensors {
   }
 
   bool make_key(nb::handle name, nb::handle data, nb::handle arguments, nb::handle option, Key* key, Held* held) const {
+    if (is_watched()) {
+      return false;
+    }
     for (const nb::object& state : states_) {
-      const nb::object value = checked(PyObject_Vectorcall(state.ptr(), nullptr, 0, nullptr));
-      if (!key->write(value.ptr(), false, held)) {
+      if (!key->write(called(state).ptr(), false, held)) {
         return false;
       }
     }
@@ -206,17 +224,23 @@ class Tensors {
            write_arguments(arguments.ptr(), key, held);
   }
 
-  // Whatever tells a tensor from others but its contents. Those without memory are not known here.
+  // Whatever tells a tensor from others but its contents. Those of other devices, or without memory, are not known.
   bool write_tensor(PyObject* tensor, Key* key) const {
+    static PyObject* const is_cpu = PyUnicode_InternFromString("is_cpu");
+    static PyObject* const is_cuda = PyUnicode_InternFromString("is_cuda");
     static PyObject* const requires_grad = PyUnicode_InternFromString("requires_grad");
     static PyObject* const is_neg = PyUnicode_InternFromString("is_neg");
     View view;
-    if (!look(tensor, &view) || view.data == nullptr) {
+    // An error of PyTorch's takes a millisecond.
+    if (type_number(tensor) < 0 || !(has(tensor, is_cpu) || has(tensor, is_cuda)) || !look(tensor, &view)) {
       return false;
     }
-    const nb::object is_differentiated = checked(PyObject_GetAttr(tensor, requires_grad));
+    const bool is_empty = std::find(view.shape, view.shape + view.rank, 0) != view.shape + view.rank;
+    if (view.data == nullptr && !is_empty) {
+      return false;
+    }
     const nb::object is_negated = checked(PyObject_VectorcallMethod(is_neg, &tensor, 1, nullptr));
-    const std::uint64_t flags = std::uint64_t(is_differentiated.ptr() == Py_True) |
+    const std::uint64_t flags = std::uint64_t(has(tensor, requires_grad)) |
                                 std::uint64_t(is_negated.ptr() == Py_True) << 1 |
                                 std::uint64_t(type_number(tensor)) << 2;
     const std::uint64_t memory = std::uint64_t(view.device) << 32 | std::uint32_t(view.device_number);
@@ -247,7 +271,7 @@ class Tensors {
   const Exchange* exchange_;
   std::vector<nb::object> types_;
   nb::object size_, empty_like_, threads_, isa_name_;
-  std::vector<nb::object> states_;
+  std::vector<nb::object> watchers_, states_;
   std::atomic<const Isa*> isa_{nullptr};
   std::atomic<std::uint64_t> generation_{~std::uint64_t(0)};
   nb::ft_mutex mutex_;
@@ -337,9 +361,10 @@ class OnTensors final : public Answers {
 void bind_tensors(nb::module_& m) {
   nb::class_<Tensors>(m, "Tensors")
       .def(nb::init<nb::handle, std::vector<nb::object>, nb::object, nb::object, nb::object, nb::object,
-                    std::vector<nb::object>>(),
+                    std::vector<nb::object>, std::vector<nb::object>>(),
            nb::arg("exchange"), nb::arg("types"), nb::arg("size"), nb::arg("empty_like"), nb::arg("threads"),
-           nb::arg("isa"), nb::arg("states"))
+           nb::arg("isa"), nb::arg("watchers"), nb::arg("states"))
+      .def("is_watched", &Tensors::is_watched)
       .def("find", &Tensors::find, nb::arg("name"), nb::arg("data").none(), nb::arg("arguments"),
            nb::arg("option").none())
       .def("repeat", &Tensors::repeat, nb::arg("name"), nb::arg("data").none(), nb::arg("arguments"),

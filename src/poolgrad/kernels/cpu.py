@@ -102,11 +102,12 @@ def tensors(
     size: object,
     empty_like: Callable[[Any], Any],
     threads: Callable[[], int],
+    watchers: Sequence[Callable[[], Any]],
     states: Sequence[Callable[[], Any]],
 ) -> _core.Tensors:
     """What the core has to know of PyTorch: DLPack's C interface, the types of plain tensors and of their shapes, how
-    to make one like another, the number of threads, and what else a call depends on."""
-    return _core.Tensors(exchange, types, size, empty_like, threads, isa_once, states)
+    to make one like another, the number of threads, who may watch a program, and what else a call depends on."""
+    return _core.Tensors(exchange, types, size, empty_like, threads, isa_once, watchers, states)
 
 
 def on_tensors(known: _core.Tensors, work: _core.Problem, likes: Sequence[Any], ordinary: Callable[..., Any]) -> Any:

@@ -42,10 +42,6 @@ _PLAIN = _plain_keys()
 _is_compiling = torch.compiler.is_compiling
 _dispatch_keys = torch._C._dispatch_keys
 _raw_repr = torch._C.DispatchKeySet.raw_repr
-_has_transforms = torch._C._are_functorch_transforms_active
-_count_modes = torch._C._len_torch_dispatch_stack
-_has_function_mode = torch._C._is_torch_function_mode_enabled
-_is_tracing = torch._C._is_tracing
 is_traced = torch.compiler.is_dynamo_compiling  # a compiler reads the program, and can follow nothing of the core's
 
 # A call is known by all that is_plain and needs_derivative look at, its arguments, and the layout of its tensors.
@@ -55,15 +51,15 @@ _known = cpu.tensors(
     torch.Size,
     torch.empty_like,
     torch.get_num_threads,
-    (
-        _has_transforms,
-        _count_modes,
-        _has_function_mode,
-        _is_tracing,
-        torch.is_grad_enabled,
-        functools.partial(getattr, forward_ad, "_current_level"),
+    watchers=(
+        torch._C._are_functorch_transforms_active,
+        torch._C._len_torch_dispatch_stack,
+        torch._C._is_torch_function_mode_enabled,
+        torch._C._is_tracing,
     ),
+    states=(torch.is_grad_enabled, functools.partial(getattr, forward_ad, "_current_level")),
 )
+_is_watched = _known.is_watched
 kept = _known.find  # what was made of a call on plain tensors before, by its name, data, arguments and an option
 repeated = _known.repeat  # what that makes of the data
 keep = _known.keep
@@ -76,10 +72,7 @@ def is_plain(tensor: Tensor) -> bool:
         not _is_compiling()
         and (kind is Tensor or kind is Parameter)
         and _raw_repr(_dispatch_keys(tensor)) in _PLAIN
-        and not _has_transforms()
-        and not _count_modes()
-        and not _has_function_mode()
-        and not _is_tracing()
+        and not _is_watched()
     )
 
 

@@ -84,6 +84,7 @@ class _Drawing:
         outputs = _outputs(sizes, output_size, output_ratio)
         window = per_axis("kernel_size", kernel_size, spatial, 1)
         batch, channels, _ = _wanted_samples(input, spatial, window, outputs)
+        self._pick = mover("pick", input, torch.int64, sizes, outputs)
         order = traced_order(input, spatial)
         inner = 1 if order[-1] == len(shape) - 1 else channels
         plan = plan_of("maximum", PLACES, DTYPES[input.dtype], 1, (Axis(product(window), 1, product(window)),), 1)
@@ -92,7 +93,6 @@ class _Drawing:
         self._planes = cpu.planes(plan, batch * channels // inner, inner, (sizes, window, outputs), lines)
         self._drawn = (batch * channels, spatial)
         self._reads, self._writes = side(shape, order), side((*shape[:-spatial], *outputs), order)
-        self._pick = mover("pick", input, torch.int64, sizes, outputs)
         self.gives_index = gives_index
 
     def run(self, input: Tensor) -> tuple[Tensor, Tensor]:
