@@ -115,7 +115,8 @@ def on_tensors(known: _core.Tensors, work: _core.Problem, likes: Sequence[Any], 
 
     ``likes`` are data, input, reference and index, the result and its index; None for those that the call has not.
     """
-    return functools.update_wrapper(_core.OnTensors(known, work, likes).function(ordinary), ordinary)
+    function: Any = _core.OnTensors(known, work, likes).function(ordinary)
+    return functools.update_wrapper(function, ordinary)
 
 
 def planes(

@@ -7,6 +7,7 @@ transform, no mode, no subclass) the kernel is called directly, with the same de
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -60,8 +61,9 @@ _known = cpu.tensors(
     states=(torch.is_grad_enabled, functools.partial(getattr, forward_ad, "_current_level")),
 )
 _is_watched = _known.is_watched
-kept = _known.find  # what was made of a call on plain tensors before, by its name, data, arguments and an option
-repeated = _known.repeat  # what that makes of the data
+# What was made before of a call on plain tensors, by its name, data, arguments and an option; what that makes of data.
+kept: Callable[..., Any] = _known.find
+repeated: Callable[..., Any] = _known.repeat
 keep = _known.keep
 
 

@@ -222,7 +222,7 @@ def differentiated(call: Any) -> Callable[..., Any]:
 
     It has a class of its own: an argument and an attribute more would take a tenth of a small call's time.
     """
-    own = type("Pooled", (Pooled,), {})
+    own: Any = type("Pooled", (Pooled,), {})
     own._backward_cls.call = call
     return own.apply
 
