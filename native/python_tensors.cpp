@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -22,7 +21,6 @@ namespace poolgrad {
 
 namespace {
 
-constexpr std::size_t most_kept = 1024;
 constexpr int most_rank = 8;
 
 // DLPack 1: dlpack.h has the names.
@@ -156,14 +154,8 @@ class Tensors {
     if (!make_key(name, data, arguments, option, &key, nullptr)) {
       return nb::none();
     }
-    nb::ft_lock_guard lock(mutex_);
-    const auto found = table_.find(key.hash());
-    if (found == table_.end()) {
-      return nb::none();
-    }
-    const std::vector<std::uint64_t>& words = found->second->key;
-    const bool is_same = words.size() == key.count() && std::equal(words.begin(), words.end(), key.words());
-    return is_same ? found->second->made : nb::none();
+    const std::shared_ptr<const Kept> found = kept_.find(key);
+    return found == nullptr ? nb::none() : found->made;
   }
 
   // What a function that was kept makes of the data, or None.
@@ -180,25 +172,15 @@ class Tensors {
     if (!make_key(name, data, arguments, option, &key, &kept->held)) {
       return;
     }
-    kept->key.assign(key.words(), key.words() + key.count());
     kept->made = std::move(made);
-    Table dropped;  // ends after the lock does: the end of an object may run anything
-    nb::ft_lock_guard lock(mutex_);
-    if (table_.size() >= most_kept) {
-      dropped.swap(table_);
-    }
-    std::shared_ptr<const Kept>& place = table_[key.hash()];
-    dropped[0] = std::move(place);
-    place = kept;
+    kept_.keep(key, kept);
   }
 
  private:
   struct Kept {
-    std::vector<std::uint64_t> key;
     Held held;  // whose addresses are in the key
     nb::object made;
   };
-  using Table = std::unordered_map<std::uint64_t, std::shared_ptr<const Kept>>;
 
   int type_number(PyObject* object) const {
     for (std::size_t k = 0; k < types_.size(); ++k) {
@@ -274,8 +256,7 @@ class Tensors {
   std::vector<nb::object> watchers_, states_;
   std::atomic<const Isa*> isa_{nullptr};
   std::atomic<std::uint64_t> generation_{~std::uint64_t(0)};
-  nb::ft_mutex mutex_;
-  Table table_;
+  KeptByKey<Kept> kept_;
 };
 
 // A problem on tensors of the host: each is looked at, results are made and filled, all in one call.
