@@ -154,8 +154,15 @@ class Tensors {
     if (!make_key(name, data, arguments, option, &key, nullptr)) {
       return nb::none();
     }
-    const std::shared_ptr<const Kept> found = kept_.find(key);
-    return found == nullptr ? nb::none() : found->made;
+    std::shared_ptr<const Kept> found = kept_.find(key);
+    if (found == nullptr) {
+      return nb::none();
+    }
+    if (!found->is_made) {
+      found = std::make_shared<Kept>(Kept{found->held, called(found->made), true});
+      kept_.keep(key, found);
+    }
+    return found->made;
   }
 
   // What a function that was kept makes of the data, or None.
@@ -165,21 +172,20 @@ class Tensors {
     return found.is_none() ? found : checked(PyObject_Vectorcall(found.ptr(), values, 1, nullptr));
   }
 
-  // Keeps what was made of a call, if it can be known again.
-  void keep(nb::handle name, nb::handle data, nb::handle arguments, nb::handle option, nb::object made) {
+  // Keeps what `make` will make of a call when it comes again, if it can be known again.
+  void keep(nb::handle name, nb::handle data, nb::handle arguments, nb::handle option, nb::object make) {
     Key key;
-    const auto kept = std::make_shared<Kept>();
-    if (!make_key(name, data, arguments, option, &key, &kept->held)) {
-      return;
+    Held held;
+    if (make_key(name, data, arguments, option, &key, &held)) {
+      kept_.keep(key, std::make_shared<Kept>(Kept{std::move(held), std::move(make), false}));
     }
-    kept->made = std::move(made);
-    kept_.keep(key, kept);
   }
 
  private:
   struct Kept {
-    Held held;  // whose addresses are in the key
-    nb::object made;
+    Held held;        // whose addresses are in the key
+    nb::object made;  // or what makes it
+    bool is_made;
   };
 
   int type_number(PyObject* object) const {
@@ -351,7 +357,7 @@ void bind_tensors(nb::module_& m) {
       .def("repeat", &Tensors::repeat, nb::arg("name"), nb::arg("data").none(), nb::arg("arguments"),
            nb::arg("option").none())
       .def("keep", &Tensors::keep, nb::arg("name"), nb::arg("data").none(), nb::arg("arguments"),
-           nb::arg("option").none(), nb::arg("made"));
+           nb::arg("option").none(), nb::arg("make"));
   nb::class_<OnTensors>(m, "OnTensors")
       .def(nb::init<const nb::object&, const nb::object&, const std::vector<nb::object>&>(), nb::arg("tensors"),
            nb::arg("problem"), nb::arg("likes"))

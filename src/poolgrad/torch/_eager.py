@@ -64,7 +64,7 @@ _is_watched = _known.is_watched
 # What was made before of a call on plain tensors, by its name, data, arguments and an option; what that makes of data.
 kept: Callable[..., Any] = _known.find
 repeated: Callable[..., Any] = _known.repeat
-keep = _known.keep
+keep = _known.keep  # the same with a function that will make it when the call comes again: most never do
 
 
 def is_plain(tensor: Tensor) -> bool:
@@ -109,10 +109,11 @@ class Eager:
         self.run = self.call.run  # the kernel itself, without its derivative
         self.is_repeated = False
 
-    def repeated(self) -> Eager:
-        """The same call, which is made often, on tensors of the host."""
-        self.run = self.call.repeated(_known)
-        self.is_repeated = True
+    def repeated(self, is_cpu: bool) -> Eager:
+        """The same call, which is made often, on tensors of the host or not."""
+        if is_cpu:
+            self.run = self.call.repeated(_known)
+            self.is_repeated = True
         return self
 
     def __call__(self, data: Tensor, *by: Tensor | None) -> Any:
@@ -131,7 +132,7 @@ class Eager:
     def _derived(self, family: str) -> Eager:
         rule = derived(self.rule) if self.family == "maximum" else self.rule
         made = Eager(family, rule, self.axes, self.shape, self.order, self.call.dtype, False)
-        return made.repeated() if self.is_repeated else made
+        return made.repeated(self.is_repeated)
 
     def adjoint(self, grad: Tensor, *by: Tensor | None) -> Any:
         """The derivative in the data, applied backwards."""

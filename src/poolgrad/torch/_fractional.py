@@ -22,7 +22,7 @@ from poolgrad.torch._arguments import Numbers, checked_rank, per_axis
 from poolgrad.torch._eager import Eager, is_plain, is_traced, keep, order_in, repeated, through_operator, traced_order
 from poolgrad.torch._functions import PLACES, saving, widened
 from poolgrad.torch._memory import DTYPES, empty, laid, side
-from poolgrad.torch._operators import differentiated, needs_derivative, sequence_axes
+from poolgrad.torch._operators import Pooled, differentiated, needs_derivative, sequence_axes
 from poolgrad.torch._places import moved, mover
 from poolgrad.windows import Axis, torch_fractional_line
 
@@ -94,6 +94,11 @@ class _Drawing:
         self._drawn = (batch * channels, spatial)
         self._reads, self._writes = side(shape, order), side((*shape[:-spatial], *outputs), order)
         self.gives_index = gives_index
+
+    def repeated(self) -> _Drawing:
+        """The same call, which is made often."""
+        self._pick.repeated(True)
+        return self
 
     def run(self, input: Tensor) -> tuple[Tensor, Tensor]:
         """Maxima and their places, without a derivative."""
@@ -214,9 +219,9 @@ def _fractional_max(
         if draws and is_plain(input) and input.is_cpu:
             call = _Drawing(input, spatial, arguments, return_indices)
             pool = call.run if return_indices else call.maxima
-            pool = differentiated(call) if needs_derivative(input) else pool
-            keep(name, input, arguments, return_indices, pool)
-            return pool(input)
+            saves = needs_derivative(input)
+            keep(name, input, arguments, return_indices, lambda: differentiated(call.repeated()) if saves else pool)
+            return Pooled.apply(input, None, None, None, call) if saves else pool(input)
         checked_rank(input, spatial)
         outputs = _outputs(input.shape[-spatial:], output_size, output_ratio)
         if choice("sequence", rule, ("torch", "tensorflow")) == "torch":

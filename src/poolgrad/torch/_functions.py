@@ -128,11 +128,14 @@ def pooled(op: Op, input: Tensor, arguments: tuple[Any, ...], indices: bool = Fa
     saves = needs_derivative(input)
     axes, rule = _read(op, input, arguments, saves, indices)
     call = Eager(op.family, rule, axes, tuple(input.shape), order_in(input, op.spatial), input.dtype, indices)
-    if input.is_cpu:
-        call.repeated()
-    pool = differentiated(call) if saves else call.run
-    keep(op.name, input, arguments, indices, pool)
-    return pool(input)
+    is_cpu = input.is_cpu
+
+    def ready() -> Any:
+        again = call.repeated(is_cpu)
+        return differentiated(again) if saves else again.run
+
+    keep(op.name, input, arguments, indices, ready)
+    return call.plain(input, saves)
 
 
 def _signed(average: Tensor, divisor_override: int) -> Tensor:

@@ -173,15 +173,12 @@ class Call:
         # Small results, whatever the dtype, are none of the pool's.
         if self.is_empty or self.writes.numel * 8 >= results.LEAST:
             return self.run
-        index_dtype = NAMES[self.plan.index_dtype]
-        likes = [
-            outline(self.reads, self.dtype),
-            outline(self.inputs, self.dtype),
-            outline(self.outputs, self.dtype),
-            outline(self.outputs, index_dtype),
-            outline(self.writes, self.dtype),
-            None if self.index_dtype is None else outline(self.writes, self.index_dtype),
-        ]
+        by: list[Tensor | None] = [None, None, None]
+        if self.plan.family in ("pick", "route"):
+            kinds = (self.inputs, self.dtype), (self.outputs, self.dtype), (self.outputs, NAMES[self.plan.index_dtype])
+            by = [outline(*kind) for kind in kinds]
+        index = None if self.index_dtype is None else outline(self.writes, self.index_dtype)
+        likes = [outline(self.reads, self.dtype), *by, outline(self.writes, self.dtype), index]
         return cpu.on_tensors(known, self.problem or self.made_problem(), likes, self.run)
 
     def meets(self, index: Tensor) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -35,7 +36,7 @@ def moved(
     call = kept(family, data, arguments, index)
     if call is None:
         call = mover(family, data, index.dtype, sizes, outputs)
-        keep(family, data, arguments, index, call)
+        keep(family, data, arguments, index, functools.partial(call.repeated, data.is_cpu))
     return cast(Tensor, call(data, None, None, index))
 
 
@@ -52,8 +53,7 @@ def mover(family: str, data: Tensor, places: torch.dtype, sizes: Sequence[int], 
     axes = _unfolded(sizes, outputs)
     spatial = len(axes)
     shape = (*data.shape[:-spatial], *sizes)
-    made = Eager(family, _given_by(places), axes, shape, order_in(data, spatial), data.dtype, False)
-    return made.repeated() if data.is_cpu else made
+    return Eager(family, _given_by(places), axes, shape, order_in(data, spatial), data.dtype, False)
 
 
 def _meet(indices: Tensor, sizes: Sequence[int]) -> bool:
@@ -121,7 +121,7 @@ def _unpooling(name: str, values: Tensor, indices: Tensor, arguments: tuple[Any,
         spatial = int(name[-2])
         sizes = _checked_sizes(values, indices, spatial, arguments)
         call = mover("route", values, indices.dtype, sizes, values.shape[-spatial:])
-        keep(name, values, arguments, indices, call)
+        keep(name, values, arguments, indices, functools.partial(call.repeated, values.is_cpu))
     return cast(Eager, call)
 
 
