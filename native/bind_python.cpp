@@ -10,6 +10,7 @@
 #include "python_functions.h"
 #include "python_planes.h"
 #include "python_problem.h"
+#include "python_tensors.h"
 #include "results.h"
 #include "run.h"
 
@@ -63,6 +64,7 @@ NB_MODULE(_core, m) {
   poolgrad::bind_problem(m);
   poolgrad::bind_calls(m);
   poolgrad::bind_planes(m);
+  poolgrad::bind_tensors(m);
   m.def("isas", &isas);
   m.def("spoil_scratch", &poolgrad::spoil_scratch, nb::arg("on"));
   m.def("empty", &empty, nb::arg("shape"), nb::arg("dtype"), nb::arg("near"));

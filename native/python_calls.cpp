@@ -9,7 +9,6 @@
 #include <cstring>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -25,20 +24,17 @@ namespace poolgrad {
 
 namespace {
 
-constexpr std::size_t most_kept = 1024;
 constexpr int most_rank = 8;
 
 using Roles = nb::typed<nb::dict, nb::str, nb::object>;
 
 enum Role { input_role, reference_role, index_role, data_role, role_count };
 
-// Changes with whatever a plan depends on and no argument tells.
 std::atomic<std::uint64_t> generation{0};
 std::atomic<bool> is_remembering{true};
 
 // What a call came to. Windows in tables are not among it: they are drawn anew with almost every call.
 struct Made {
-  std::vector<std::uint64_t> key;
   Held held;  // whose addresses are in the key
   Problem problem;
   const Isa* isa = nullptr;
@@ -176,7 +172,7 @@ class Calls final : public Answers {
     if (!is_remembering || !parameters_.place(given, &slots) || !make_key(slots, &key, nullptr)) {
       return {};
     }
-    const std::shared_ptr<const Made> made = find(key);
+    const std::shared_ptr<const Made> made = kept_.find(key);
     return made == nullptr ? nb::object() : repeat(*made, slots);
   }
 
@@ -198,7 +194,6 @@ class Calls final : public Answers {
     const bool is_same = parameters_.place(args, kwargs, &slots) && make_key(slots, &key, &made->held) &&
                          key.count() * sizeof(std::uint64_t) == before.size() &&
                          std::memcmp(key.words(), before.c_str(), before.size()) == 0;
-    made->key.assign(key.words(), key.words() + key.count());
     made->problem = report.bound.problem;
     made->isa = choose_isa(report.isa.c_str());
     made->is_small = has_little_work(made->problem);
@@ -208,27 +203,13 @@ class Calls final : public Answers {
         !take_out(made.get(), parameters_, slots, report)) {
       return false;
     }
-    Table dropped;  // ends after the lock does: the end of an object may run anything
-    const std::uint64_t hash = key.hash();
-    nb::ft_lock_guard lock(mutex_);
-    if (table_.size() >= most_kept) {
-      dropped.swap(table_);
-    }
-    std::swap(table_[hash], dropped[hash]);
-    table_[hash] = made;
+    kept_.keep(key, made);
     return true;
   }
 
-  std::size_t size() {
-    nb::ft_lock_guard lock(mutex_);
-    return table_.size();
-  }
+  std::size_t size() { return kept_.size(); }
 
-  void clear() {
-    Table dropped;
-    nb::ft_lock_guard lock(mutex_);
-    dropped.swap(table_);
-  }
+  void clear() { kept_.clear(); }
 
   std::uint64_t hits() const { return hits_; }
 
@@ -236,13 +217,13 @@ class Calls final : public Answers {
   int traverse(visitproc visit, void* arg) const {
     Py_VISIT(state_.ptr());
     Py_VISIT(threads_.ptr());
-    for (const auto& [hash, made] : table_) {
-      for (const nb::object& object : made->held) {
+    return kept_.visit([visit, arg](const Made& made) {
+      for (const nb::object& object : made.held) {
         Py_VISIT(object.ptr());
       }
-      Py_VISIT(made->wrapper.ptr());
-    }
-    return 0;
+      Py_VISIT(made.wrapper.ptr());
+      return 0;
+    });
   }
 
   void let_go() {
@@ -252,8 +233,6 @@ class Calls final : public Answers {
   }
 
  private:
-  using Table = std::unordered_map<std::uint64_t, std::shared_ptr<const Made>>;
-
   bool make_key(const Slots& slots, Key* key, Held* held) {
     if (!key->add(generation)) {
       return false;
@@ -265,17 +244,6 @@ class Calls final : public Answers {
       }
     }
     return parameters_.write(slots, key, held);
-  }
-
-  std::shared_ptr<const Made> find(const Key& key) {
-    nb::ft_lock_guard lock(mutex_);
-    const auto found = table_.find(key.hash());
-    if (found == table_.end()) {
-      return nullptr;
-    }
-    const std::vector<std::uint64_t>& words = found->second->key;
-    const bool is_same = words.size() == key.count() && std::equal(words.begin(), words.end(), key.words());
-    return is_same ? found->second : nullptr;
   }
 
   // Nothing where the ordinary path has to say what is wrong.
@@ -336,8 +304,7 @@ class Calls final : public Answers {
 
   Parameters parameters_;
   nb::object state_, threads_;
-  nb::ft_mutex mutex_;
-  Table table_;
+  KeptByKey<Made> kept_;
   std::atomic<std::uint64_t> hits_{0};
 };
 
@@ -366,6 +333,8 @@ bool keep(Calls& calls, const Arguments& args, const Keywords& kwargs, const nb:
 }
 
 }  // namespace
+
+std::uint64_t generation_of_calls() { return generation; }
 
 void bind_calls(nb::module_& m) {
   nb::class_<Calls>(m, "Calls", nb::type_slots(calls_slots))

@@ -27,6 +27,7 @@ enum Tag : std::uint64_t {
   tuple,
   data,
   vector,
+  scalar,
   address
 };
 
@@ -104,7 +105,23 @@ bool Key::write(PyObject* value, bool is_data, Held* held) {
     const double number = PyFloat_AsDouble(value);
     return add(real) && add_bytes(&number, sizeof number);
   }
+  // Types that were made in Python may hold more than their number.
+  if (PyArray_IsScalar(value, Integer) && (PyType_GetFlags(type) & Py_TPFLAGS_HEAPTYPE) == 0) {
+    return write_scalar(value);
+  }
   return (PyType_Check(value) || PyArray_DescrCheck(value)) && write_address(value, held);
+}
+
+bool Key::write_scalar(PyObject* value) {
+  const nb::object index = nb::steal(PyNumber_Index(value));
+  int overflow = 0;
+  const long long number = index.is_valid() ? PyLong_AsLongLongAndOverflow(index.ptr(), &overflow) : 0;
+  if (!index.is_valid()) {
+    PyErr_Clear();
+    return false;
+  }
+  return overflow == 0 && add(scalar) && add(std::uint64_t(reinterpret_cast<std::uintptr_t>(Py_TYPE(value)))) &&
+         add(std::uint64_t(number));
 }
 
 bool Key::write_text(PyObject* value) {

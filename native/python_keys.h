@@ -4,8 +4,12 @@
 
 #include <nanobind/nanobind.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "python_functions.h"
@@ -44,6 +48,7 @@ class Key {
 
  private:
   bool write_text(PyObject* text);
+  bool write_scalar(PyObject* value);
   bool write_items(PyObject* items, bool are_data, Held* held);
   bool write_array(PyObject* array, bool is_data, Held* held);
   bool write_address(PyObject* object, Held* held);
@@ -51,6 +56,65 @@ class Key {
   static constexpr std::size_t most_words = 96;
   std::uint64_t words_[most_words];
   std::size_t count_ = 0;
+};
+
+// What was made of calls, by their keys.
+template <class Made>
+class KeptByKey {
+ public:
+  std::shared_ptr<const Made> find(const Key& key) {
+    nanobind::ft_lock_guard lock(mutex_);
+    const auto found = table_.find(key.hash());
+    if (found == table_.end()) {
+      return nullptr;
+    }
+    const std::vector<std::uint64_t>& words = found->second.words;
+    const bool is_same = words.size() == key.count() && std::equal(words.begin(), words.end(), key.words());
+    return is_same ? found->second.made : nullptr;
+  }
+
+  void keep(const Key& key, std::shared_ptr<const Made> made) {
+    Table dropped;  // ends after the lock does: the end of an object may run anything
+    Entry entry{std::vector<std::uint64_t>(key.words(), key.words() + key.count()), std::move(made)};
+    nanobind::ft_lock_guard lock(mutex_);
+    if (table_.size() >= most_kept) {
+      dropped.swap(table_);
+    }
+    std::swap(table_[key.hash()], entry);
+  }
+
+  std::size_t size() {
+    nanobind::ft_lock_guard lock(mutex_);
+    return table_.size();
+  }
+
+  void clear() {
+    Table dropped;
+    nanobind::ft_lock_guard lock(mutex_);
+    dropped.swap(table_);
+  }
+
+  // For the search for circles, while nothing else runs.
+  template <class Visit>
+  int visit(Visit visit) const {
+    for (const auto& [hash, entry] : table_) {
+      if (const int stop = visit(*entry.made)) {
+        return stop;
+      }
+    }
+    return 0;
+  }
+
+ private:
+  struct Entry {
+    std::vector<std::uint64_t> words;
+    std::shared_ptr<const Made> made;
+  };
+  using Table = std::unordered_map<std::uint64_t, Entry>;
+
+  static constexpr std::size_t most_kept = 1024;
+  nanobind::ft_mutex mutex_;
+  Table table_;
 };
 
 // The parameters of a function: their names, and which of them are data.

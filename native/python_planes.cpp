@@ -74,25 +74,26 @@ class Planes {
     }
   }
 
-  // Fills the index of maxima by place in their plane, whose windows follow from samples, [planes, axes] of the
+  // Fills maxima and their index, by place in their plane, of windows that follow from samples: [planes, axes] of the
   // problem's dtype. No if some window leaves its axis.
-  bool find(std::uintptr_t input, std::uintptr_t samples, std::uintptr_t index, int threads, const char* isa) const {
+  bool find(std::uintptr_t input, std::uintptr_t samples, std::uintptr_t out, std::uintptr_t index, int threads,
+            const char* isa) const {
     std::vector<std::int64_t> drawn;
     const std::array<Starts, 3> tables = problem_.dtype == Dtype::float32
                                              ? draw(reinterpret_cast<const float*>(samples), &drawn)
                                              : draw(reinterpret_cast<const double*>(samples), &drawn);
-    return fill(input, tables, index, threads, isa);
+    return fill(input, tables, out, index, threads, isa);
   }
 
   // The same where it is known for each axis where windows start: in arrays, [planes, outputs].
-  bool find_from(std::uintptr_t input, const std::vector<nb::object>& starts, std::uintptr_t index, int threads,
-                 const char* isa) const {
-    return fill(input, read(starts), index, threads, isa);
+  bool find_from(std::uintptr_t input, const std::vector<nb::object>& starts, std::uintptr_t out, std::uintptr_t index,
+                 int threads, const char* isa) const {
+    return fill(input, read(starts), out, index, threads, isa);
   }
 
  private:
-  bool fill(std::uintptr_t input, const std::array<Starts, 3>& tables, std::uintptr_t index, int threads,
-            const char* isa) const {
+  bool fill(std::uintptr_t input, const std::array<Starts, 3>& tables, std::uintptr_t out, std::uintptr_t index,
+            int threads, const char* isa) const {
     if (!fit(tables)) {
       return false;
     }
@@ -120,11 +121,13 @@ class Planes {
       buffers.out = maxima.data();
       buffers.out_index = winners.data();
       run_on(columns, isa_called(isa), buffers, threads);
-      std::int64_t* const out = reinterpret_cast<std::int64_t*>(index);
       for (std::int64_t k = 0; k < columns.inner; ++k) {
-        const std::int64_t plane = first + k / windows, window = k % windows;
-        out[(plane / inner_ * windows + window) * inner_ + plane % inner_] =
-            places[std::size_t(k * cells + winners[std::size_t(k)])];
+        const std::int64_t plane = first + k / windows, window = k % windows, winner = winners[std::size_t(k)];
+        const std::int64_t at = (plane / inner_ * windows + window) * inner_ + plane % inner_;
+        reinterpret_cast<std::int64_t*>(index)[at] = places[std::size_t(k * cells + winner)];
+        // The winner itself: of equal values with other bits the kernel may give any.
+        std::memcpy(reinterpret_cast<char*>(out) + at * item, &values[std::size_t((winner * columns.inner + k) * item)],
+                    std::size_t(item));
       }
     }
     return true;
@@ -257,10 +260,10 @@ void bind_planes(nb::module_& m) {
                     const std::vector<std::tuple<double, std::int64_t, std::int64_t>>&>(),
            nb::arg("cells_problem"), nb::arg("outer"), nb::arg("inner"), nb::arg("sizes"), nb::arg("window"),
            nb::arg("outputs"), nb::arg("lines"))
-      .def("find", &Planes::find, nb::arg("input"), nb::arg("samples"), nb::arg("index"), nb::arg("threads"),
-           nb::arg("isa"))
-      .def("find_from", &Planes::find_from, nb::arg("input"), nb::arg("starts"), nb::arg("index"), nb::arg("threads"),
-           nb::arg("isa"));
+      .def("find", &Planes::find, nb::arg("input"), nb::arg("samples"), nb::arg("out"), nb::arg("index"),
+           nb::arg("threads"), nb::arg("isa"))
+      .def("find_from", &Planes::find_from, nb::arg("input"), nb::arg("starts"), nb::arg("out"), nb::arg("index"),
+           nb::arg("threads"), nb::arg("isa"));
 }
 
 }  // namespace poolgrad

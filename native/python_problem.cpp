@@ -136,51 +136,6 @@ bool meets(const BoundProblem& bound, std::uintptr_t address) {
   return false;
 }
 
-// The address of a tensor's memory.
-void* address_of(nb::handle tensor) {
-  static PyObject* const name = PyUnicode_InternFromString("data_ptr");
-  PyObject* const self = tensor.ptr();
-  const nb::object address = nb::steal(PyObject_VectorcallMethod(name, &self, 1, nullptr));
-  void* const found = address.is_valid() ? PyLong_AsVoidPtr(address.ptr()) : nullptr;
-  if (PyErr_Occurred() != nullptr) {
-    throw nb::python_error();
-  }
-  return found;
-}
-
-// A new tensor of this shape where another one is, with the other's dtype unless one is given.
-nb::object tensor_like(nb::handle other, nb::handle shape, nb::handle strides, nb::handle dtype) {
-  static PyObject* const name = PyUnicode_InternFromString("new_empty_strided");
-  static PyObject* const keywords = PyTuple_Pack(1, PyUnicode_InternFromString("dtype"));
-  PyObject* const values[] = {other.ptr(), shape.ptr(), strides.ptr(), dtype.ptr()};
-  const nb::object made = nb::steal(PyObject_VectorcallMethod(name, values, 3, dtype.is_none() ? nullptr : keywords));
-  if (!made.is_valid()) {
-    throw nb::python_error();
-  }
-  return made;
-}
-
-using Pair = nb::typed<nb::tuple, nb::any, nb::any>;
-
-// The mean or maximum of a tensor as a new one, and the index of the maxima where it has a dtype; tensors are any
-// objects with PyTorch's methods. Only the caller can know that they lie as the problem says. Where there is little to
-// do nobody asks `threads` for their number.
-Pair pool(const BoundProblem& bound, nb::handle data, nb::handle shape, nb::handle strides, nb::handle index_dtype,
-          nb::handle threads, const char* isa_name) {
-  const nb::object out = tensor_like(data, shape, strides, nb::none());
-  const bool has_index = !index_dtype.is_none();
-  const nb::object index = has_index ? tensor_like(data, shape, strides, index_dtype) : nb::object(nb::none());
-  Buffers buffers;
-  buffers.input = address_of(data);
-  buffers.out = address_of(out);
-  buffers.out_index = has_index ? address_of(index) : nullptr;
-  const int count = has_little_work(bound.problem) ? 1 : nb::cast<int>(threads());
-  if (run_on(bound.problem, isa_called(isa_name), buffers, count)) {
-    throw std::logic_error("a mean or a maximum has no bad elements");
-  }
-  return Pair(nb::make_tuple(out, index));
-}
-
 template <class Enum>
 Enum one_of(const std::vector<std::string>& names, const std::string& name) {
   for (std::size_t k = 0; k < names.size(); ++k) {
@@ -278,9 +233,7 @@ void bind_problem(nb::module_& m) {
            nb::arg("data").none(), nb::arg("out"), nb::arg("out_index").none(), nb::arg("threads"), nb::arg("isa"))
       .def("run_at", &run_at, nb::arg("input"), nb::arg("reference"), nb::arg("index"), nb::arg("data"), nb::arg("out"),
            nb::arg("out_index"), nb::arg("threads"), nb::arg("isa"))
-      .def("meets", &meets, nb::arg("index"))
-      .def("pool", &pool, nb::arg("data"), nb::arg("shape"), nb::arg("strides"), nb::arg("index_dtype").none(),
-           nb::arg("threads"), nb::arg("isa"));
+      .def("meets", &meets, nb::arg("index"));
   m.def("dtypes", [] { return dtype_names; });
 }
 

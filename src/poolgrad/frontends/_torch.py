@@ -97,8 +97,7 @@ def execute(plan: Plan, arrays: Mapping[str, Tensor], names: Mapping[str, str], 
         return _filled(plan, arrays, names, data, out)
     by = _selecting(plan, arrays)
     if is_plain(data) and not needs_derivative(data):
-        values, index = _call(plan, names).run(data, *by)
-        return values if index is None else (values, index)
+        return _call(plan, names).run(data, *by)
     numbers, tables = numbers_of(plan.axes)
     sizes = (plan.outer, *(axis.size for axis in plan.axes), plan.inner)
     outputs = (plan.outer, *(axis.outputs for axis in plan.axes), plan.inner)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from poolgrad import _core, calls
@@ -94,6 +94,29 @@ def run_at(
 ) -> int | None:
     """The same on memory by address, 0 for none. Each must have as many elements as the problem says."""
     return work.run_at(input, reference, index, data, out, out_index, threads, isa_once())
+
+
+def tensors(
+    exchange: object,
+    types: Sequence[object],
+    size: object,
+    empty_like: Callable[[Any], Any],
+    threads: Callable[[], int],
+    watchers: Sequence[Callable[[], Any]],
+    states: Sequence[Callable[[], Any]],
+) -> _core.Tensors:
+    """What the core has to know of PyTorch: DLPack's C interface, the types of plain tensors and of their shapes, how
+    to make one like another, the number of threads, who may watch a program, and what else a call depends on."""
+    return _core.Tensors(exchange, types, size, empty_like, threads, isa_once, watchers, states)
+
+
+def on_tensors(known: _core.Tensors, work: _core.Problem, likes: Sequence[Any], ordinary: Callable[..., Any]) -> Any:
+    """``ordinary``, a call on tensors; where they are the host's and lie like these the core answers by itself.
+
+    ``likes`` are data, input, reference and index, the result and its index; None for those that the call has not.
+    """
+    function: Any = _core.OnTensors(known, work, likes).function(ordinary)
+    return functools.update_wrapper(function, ordinary)
 
 
 def planes(

@@ -6,24 +6,23 @@ transform, no mode, no subclass) the kernel is called directly, with the same de
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 from torch.nn import Parameter
 
 from poolgrad.forms import Rule, derived, numbers_of
+from poolgrad.kernels import cpu
 from poolgrad.plan import ADJOINT, Shape
 from poolgrad.torch._memory import call_of, order_of
 from poolgrad.torch._operators import Pooled, needs_derivative, overload
 from poolgrad.windows import Axis
 
 Axes = tuple[Axis, ...]
-
-_MOST_KEPT = 1024
-_kept: dict[Hashable, Any] = {}
-kept = _kept.get  # the call under a key, if it was made before
 
 
 def _plain_keys() -> frozenset[int]:
@@ -44,11 +43,28 @@ _PLAIN = _plain_keys()
 _is_compiling = torch.compiler.is_compiling
 _dispatch_keys = torch._C._dispatch_keys
 _raw_repr = torch._C.DispatchKeySet.raw_repr
-_has_transforms = torch._C._are_functorch_transforms_active
-_count_modes = torch._C._len_torch_dispatch_stack
-_has_function_mode = torch._C._is_torch_function_mode_enabled
-_tracing_state = torch._C._get_tracing_state
-differentiated = Pooled.apply  # a call on its data, as a part of the graph of derivatives
+is_traced = torch.compiler.is_dynamo_compiling  # a compiler reads the program, and can follow nothing of the core's
+
+# A call is known by all that is_plain and needs_derivative look at, its arguments, and the layout of its tensors.
+_known = cpu.tensors(
+    Tensor.__dlpack_c_exchange_api__,
+    (Tensor, Parameter),
+    torch.Size,
+    torch.empty_like,
+    torch.get_num_threads,
+    watchers=(
+        torch._C._are_functorch_transforms_active,
+        torch._C._len_torch_dispatch_stack,
+        torch._C._is_torch_function_mode_enabled,
+        torch._C._is_tracing,
+    ),
+    states=(torch.is_grad_enabled, functools.partial(getattr, forward_ad, "_current_level")),
+)
+_is_watched = _known.is_watched
+# What was made before of a call on plain tensors, by its name, data, arguments and an option; what that makes of data.
+kept: Callable[..., Any] = _known.find
+repeated: Callable[..., Any] = _known.repeat
+keep = _known.keep  # the same with a function that will make it when the call comes again: most never do
 
 
 def is_plain(tensor: Tensor) -> bool:
@@ -58,10 +74,7 @@ def is_plain(tensor: Tensor) -> bool:
         not _is_compiling()
         and (kind is Tensor or kind is Parameter)
         and _raw_repr(_dispatch_keys(tensor)) in _PLAIN
-        and not _has_transforms()
-        and not _count_modes()
-        and not _has_function_mode()
-        and _tracing_state() is None
+        and not _is_watched()
     )
 
 
@@ -75,6 +88,7 @@ class Eager:
         "call",
         "family",
         "gives_index",
+        "is_repeated",
         "names_winners",
         "order",
         "rule",
@@ -93,11 +107,13 @@ class Eager:
         self._tangent: Eager | None = None
         self.call = call_of(family, rule, axes, shape, order, dtype)
         self.run = self.call.run  # the kernel itself, without its derivative
+        self.is_repeated = False
 
-    def for_tensors_like(self, data: Tensor) -> Eager:
-        """The same call, which from now on is given data of this shape, dtype and stride, and an index of its own."""
-        if data.stride() == self.call.reads.strides:
-            self.run = self.call.run_laid
+    def repeated(self, is_cpu: bool) -> Eager:
+        """The same call, which is made often, on tensors of the host or not."""
+        if is_cpu:
+            self.run = self.call.repeated(_known)
+            self.is_repeated = True
         return self
 
     def __call__(self, data: Tensor, *by: Tensor | None) -> Any:
@@ -109,13 +125,14 @@ class Eager:
     def plain(self, data: Tensor, is_differentiated: bool, *by: Tensor | None) -> Any:
         """The same for data that is known to be plain."""
         if is_differentiated:
-            return differentiated(self, data, *by)
-        out, index = self.run(data, *by)
-        return (out, index) if self.gives_index else out
+            return Pooled.apply(data, *(by or (None, None, None)), self)
+        made = self.run(data, *by)
+        return made[0] if type(made) is tuple and not self.gives_index else made
 
     def _derived(self, family: str) -> Eager:
         rule = derived(self.rule) if self.family == "maximum" else self.rule
-        return Eager(family, rule, self.axes, self.shape, self.order, self.call.dtype, False)
+        made = Eager(family, rule, self.axes, self.shape, self.order, self.call.dtype, False)
+        return made.repeated(self.is_repeated)
 
     def adjoint(self, grad: Tensor, *by: Tensor | None) -> Any:
         """The derivative in the data, applied backwards."""
@@ -128,33 +145,6 @@ class Eager:
         if self._tangent is None:
             self._tangent = self._derived("pick" if self.family == "maximum" else self.family)
         return self._tangent(data, *by)
-
-
-def hashable(value: Any) -> Any:
-    """The same with tuples in place of lists.
-
-    >>> hashable([1, [2]])
-    (1, (2,))
-    """
-    return tuple(hashable(one) for one in value) if isinstance(value, list | tuple) else value
-
-
-def kept_by_value(key: tuple[Any, ...]) -> tuple[Hashable, Any]:
-    """The key and the call under it, where the arguments at its end hold lists; no key where they hold worse."""
-    try:
-        key = (*key[:-1], hashable(key[-1]))
-        return key, kept(key)
-    except TypeError:
-        return None, None
-
-
-def keep(key: Hashable, call: Any) -> Any:
-    """Put a call under a key, if there is one."""
-    if len(_kept) >= _MOST_KEPT:
-        _kept.clear()
-    if key is not None:
-        _kept[key] = call
-    return call
 
 
 def traced_order(tensor: Tensor, spatial: int) -> Shape:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -19,14 +19,16 @@ from poolgrad.errors import InvalidArgumentError, UnsupportedError
 from poolgrad.forms import Rule, plan_of, product
 from poolgrad.kernels import cpu
 from poolgrad.torch._arguments import Numbers, checked_rank, per_axis
-from poolgrad.torch._eager import Eager, is_plain, keep, kept_by_value, order_in, through_operator, traced_order
+from poolgrad.torch._eager import Eager, is_plain, is_traced, keep, order_in, repeated, through_operator, traced_order
 from poolgrad.torch._functions import PLACES, saving, widened
-from poolgrad.torch._memory import DTYPES, Side, laid, side
-from poolgrad.torch._operators import needs_derivative, sequence_axes
+from poolgrad.torch._memory import DTYPES, empty, laid, side
+from poolgrad.torch._operators import Pooled, differentiated, needs_derivative, sequence_axes
 from poolgrad.torch._places import moved, mover
 from poolgrad.windows import Axis, torch_fractional_line
 
 Ratios = float | Sequence[float]
+
+_NAMES = {2: "fractional_max_pool2d", 3: "fractional_max_pool3d"}
 
 
 def _outputs(sizes: Sequence[int], output_size: Any, output_ratio: Any) -> tuple[int, ...]:
@@ -67,60 +69,69 @@ def _places(samples: Tensor, sizes: Sequence[int], window: Sequence[int], output
     return places.flatten(-spatial)
 
 
-class _Drawing(NamedTuple):
-    """A call on plain tensors of the host whose windows PyTorch's rule draws, as far as it is known before."""
+class _Drawing:
+    """A call on plain tensors of the host whose windows PyTorch's rule draws anew each time; to derivatives a maximum
+    like others."""
 
-    drawn: tuple[int, int]  # planes and axes
-    axes: tuple[tuple[int, int, int], ...]
-    planes: Any
-    reads: Side
-    writes: Side
-    pick: Eager
+    family = "maximum"
+    names_winners = True
 
-    def winners(self, input: Tensor) -> Tensor:
-        """The places of maxima in windows drawn anew."""
-        samples = torch.rand(self.drawn, dtype=input.dtype, device=input.device)
-        index = input.new_empty_strided(self.writes.shape, self.writes.strides, dtype=torch.int64)
-        data = laid(input.detach(), self.reads)
-        where, made, settings = data.data_ptr(), index.data_ptr(), (torch.get_num_threads(), cpu.isa_once())
+    def __init__(self, input: Tensor, spatial: int, arguments: tuple[Any, ...], gives_index: bool) -> None:
+        """``arguments`` are kernel_size, output_size and output_ratio."""
+        checked_rank(input, spatial)
+        kernel_size, output_size, output_ratio = arguments
+        sizes, shape = tuple(input.shape[-spatial:]), tuple(input.shape)
+        outputs = _outputs(sizes, output_size, output_ratio)
+        window = per_axis("kernel_size", kernel_size, spatial, 1)
+        batch, channels, _ = _wanted_samples(input, spatial, window, outputs)
+        self._pick = mover("pick", input, torch.int64, sizes, outputs)
+        order = traced_order(input, spatial)
+        inner = 1 if order[-1] == len(shape) - 1 else channels
+        plan = plan_of("maximum", PLACES, DTYPES[input.dtype], 1, (Axis(product(window), 1, product(window)),), 1)
+        self._axes = tuple(zip(sizes, window, outputs, strict=True))
+        lines = [(*torch_fractional_line(*axis), _sampled(k, spatial)) for k, axis in enumerate(self._axes)]
+        self._planes = cpu.planes(plan, batch * channels // inner, inner, (sizes, window, outputs), lines)
+        self._drawn = (batch * channels, spatial)
+        self._reads, self._writes = side(shape, order), side((*shape[:-spatial], *outputs), order)
+        self.gives_index = gives_index
+
+    def repeated(self) -> _Drawing:
+        """The same call, which is made often."""
+        self._pick.repeated(True)
+        return self
+
+    def run(self, input: Tensor) -> tuple[Tensor, Tensor]:
+        """Maxima and their places, without a derivative."""
+        samples = torch.rand(self._drawn, dtype=input.dtype, device=input.device)
+        data = laid(input, self._reads)
+        out, index = empty(self._writes, input.dtype, data), empty(self._writes, torch.int64, data)
+        made = (out.data_ptr(), index.data_ptr(), torch.get_num_threads(), cpu.isa_once())
         if samples.itemsize >= 4:
-            fits = self.planes.find(where, samples.data_ptr(), made, *settings)
+            fits = self._planes.find(data.data_ptr(), samples.data_ptr(), *made)
         else:
-            several = enumerate(self.axes)
-            starts = [_starts(samples[:, _sampled(k, len(self.axes))], *axis).numpy() for k, axis in several]
-            fits = self.planes.find_from(where, starts, made, *settings)
+            several = enumerate(self._axes)
+            starts = [_starts(samples[:, _sampled(k, len(self._axes))], *axis).numpy() for k, axis in several]
+            fits = self._planes.find_from(data.data_ptr(), starts, *made)
         if not fits:
             raise AssertionError("a window leaves its axis")
-        return index
+        return out, index
+
+    def maxima(self, input: Tensor) -> Tensor:
+        """The same without the places."""
+        return self.run(input)[0]
+
+    def adjoint(self, grad: Tensor, *by: Tensor | None) -> Any:
+        """The derivative in the data, applied backwards."""
+        return self._pick.adjoint(grad, *by)
+
+    def tangent(self, data: Tensor, *by: Tensor | None) -> Any:
+        """The derivative in the data, applied forwards."""
+        return self._pick(data, *by)
 
 
 def _sampled(axis: int, spatial: int) -> int:
     """Which sample of a plane an axis has: they stand in the order of the axes in 3-D, and width first in 2-D."""
     return spatial - 1 - axis if spatial == 2 else axis
-
-
-def _drawing(name: str, input: Tensor, arguments: tuple[Any, ...]) -> _Drawing:
-    """The call on tensors like this one; ``arguments`` are kernel_size, output_size and output_ratio."""
-    key, found = kept_by_value((name, input.shape, input.stride(), input.dtype, arguments))
-    return cast(_Drawing, found or keep(key, _new_drawing(input, int(name[-2]), *arguments)))
-
-
-def _new_drawing(input: Tensor, spatial: int, kernel_size: Any, output_size: Any, output_ratio: Any) -> _Drawing:
-    checked_rank(input, spatial)
-    sizes, shape = tuple(input.shape[-spatial:]), tuple(input.shape)
-    outputs = _outputs(sizes, output_size, output_ratio)
-    window = per_axis("kernel_size", kernel_size, spatial, 1)
-    batch, channels, _ = _wanted_samples(input, spatial, window, outputs)
-    order = traced_order(input, spatial)
-    pick = mover("pick", input, torch.int64, sizes, outputs)
-    pick = pick.for_tensors_like(input) if pick.order == order else pick
-    inner = 1 if order[-1] == len(shape) - 1 else channels
-    plan = plan_of("maximum", PLACES, DTYPES[input.dtype], 1, (Axis(product(window), 1, product(window)),), 1)
-    axes = tuple(zip(sizes, window, outputs, strict=True))
-    lines = [(*torch_fractional_line(*axis), _sampled(k, spatial)) for k, axis in enumerate(axes)]
-    planes = cpu.planes(plan, batch * channels // inner, inner, (sizes, window, outputs), lines)
-    made = (*shape[:-spatial], *outputs)
-    return _Drawing((batch * channels, spatial), axes, planes, side(shape, order), side(made, order), pick)
 
 
 def _winners(input: Tensor, places: Tensor, spatial: int) -> Tensor:
@@ -132,13 +143,6 @@ def _winners(input: Tensor, places: Tensor, spatial: int) -> Tensor:
     order = (0, 1, 2)
     _, winner = through_operator("maximum", PLACES, (Axis(count, 1, count, count),), order, True, flat)
     return places.gather(-1, winner.reshape(*values.shape[:-1], 1)).squeeze(-1)
-
-
-def _drawn(name: str, input: Tensor, arguments: tuple[Any, ...], return_indices: bool) -> Any:
-    drawing = _drawing(name, input, arguments)
-    index = drawing.winners(input)
-    out = drawing.pick.plain(input, needs_derivative(input), None, None, index)
-    return (out, index) if return_indices else out
 
 
 def _wanted_samples(input: Tensor, spatial: int, window: Any, outputs: tuple[int, ...]) -> tuple[int, ...]:
@@ -202,12 +206,23 @@ def _fractional_max(
     rule: str,
     overlapping: bool,
 ) -> Any:
-    name = f"fractional_max_pool{spatial}d"
-    try:
-        if samples is None and rule == "torch" and is_plain(input) and input.is_cpu:
-            return _drawn(name, widened(input, name), (kernel_size, output_size, output_ratio), return_indices)
-        checked_rank(input, spatial)
+    name = _NAMES[spatial]
+    if isinstance(input, Tensor):
         input = widened(input, name)
+    arguments = (kernel_size, output_size, output_ratio)
+    draws = samples is None and rule == "torch"
+    if draws and not is_traced():
+        made = repeated(name, input, arguments, return_indices)
+        if made is not None:
+            return made
+    try:
+        if draws and is_plain(input) and input.is_cpu:
+            call = _Drawing(input, spatial, arguments, return_indices)
+            pool = call.run if return_indices else call.maxima
+            saves = needs_derivative(input)
+            keep(name, input, arguments, return_indices, lambda: differentiated(call.repeated()) if saves else pool)
+            return Pooled.apply(input, None, None, None, call) if saves else pool(input)
+        checked_rank(input, spatial)
         outputs = _outputs(input.shape[-spatial:], output_size, output_ratio)
         if choice("sequence", rule, ("torch", "tensorflow")) == "torch":
             window = per_axis("kernel_size", kernel_size, spatial, 1)

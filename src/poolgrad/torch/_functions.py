@@ -7,7 +7,8 @@ after) pair an axis. The result keeps the input's memory format, and every deriv
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, cast
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -21,16 +22,15 @@ from poolgrad.torch._arguments import Numbers, Outputs, Pads, adaptive_axes, che
 from poolgrad.torch._eager import (
     Axes,
     Eager,
-    differentiated,
     is_plain,
+    is_traced,
     keep,
-    kept,
-    kept_by_value,
     order_in,
+    repeated,
     through_operator,
     traced_order,
 )
-from poolgrad.torch._operators import needs_derivative
+from poolgrad.torch._operators import differentiated, needs_derivative
 
 Pair = tuple[Tensor, Tensor]
 
@@ -54,7 +54,8 @@ WIDENED = frozenset(
 )
 
 
-class Op(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Op:
     """One of PyTorch's functions."""
 
     name: str
@@ -113,6 +114,10 @@ def pooled(op: Op, input: Tensor, arguments: tuple[Any, ...], indices: bool = Fa
     """An average or a maximum over the last axes of a tensor, with the places of the maxima if asked for."""
     if op.is_widened and isinstance(input, Tensor):
         input = widened(input, op.name)
+    if not is_traced():
+        made = repeated(op.name, input, arguments, indices)
+        if made is not None:
+            return made
     if not is_plain(input):
         if torch.onnx.is_in_onnx_export():
             return _onnx.standard(op.name, input, arguments, indices)
@@ -121,25 +126,21 @@ def pooled(op: Op, input: Tensor, arguments: tuple[Any, ...], indices: bool = Fa
         order = traced_order(input, op.spatial)
         return through_operator(op.family, rule, axes, order, indices, input)
     saves = needs_derivative(input)
-    key: Any = (op.name, input.shape, input.stride(), input.dtype, saves, indices, arguments)
-    try:
-        call = kept(key)
-    except TypeError:  # an argument is a list
-        key, call = kept_by_value(key)
-    if call is None:
-        axes, rule = _read(op, input, arguments, saves, indices)
-        order = order_in(input, op.spatial)
-        made = Eager(op.family, rule, axes, tuple(input.shape), order, input.dtype, indices)
-        call = keep(key, made.for_tensors_like(input))
-    if saves:
-        return differentiated(call, input)
-    out, index = call.run(input)
-    return (out, index) if indices else out
+    axes, rule = _read(op, input, arguments, saves, indices)
+    call = Eager(op.family, rule, axes, tuple(input.shape), order_in(input, op.spatial), input.dtype, indices)
+    is_cpu = input.is_cpu
+
+    def ready() -> Any:
+        again = call.repeated(is_cpu)
+        return differentiated(again) if saves else again.run
+
+    keep(op.name, input, arguments, indices, ready)
+    return call.plain(input, saves)
 
 
-def _signed(average: Tensor, divisor_override: int | None) -> Tensor:
+def _signed(average: Tensor, divisor_override: int) -> Tensor:
     """Windows divide by the absolute value."""
-    return -average if divisor_override is not None and divisor_override < 0 else average
+    return -average if divisor_override < 0 else average
 
 
 def avg_pool1d(
@@ -155,7 +156,7 @@ def avg_pool1d(
     >>> avg_pool1d(torch.arange(6.0).view(1, 1, 6), 2)
     tensor([[[0.5000, 2.5000, 4.5000]]])
     """
-    return cast(Tensor, pooled(_AVG[0], input, (kernel_size, stride, padding, 1, ceil_mode, count_include_pad, None)))
+    return pooled(_AVG[0], input, (kernel_size, stride, padding, 1, ceil_mode, count_include_pad, None))
 
 
 def avg_pool2d(
@@ -174,7 +175,8 @@ def avg_pool2d(
              [1., 1.]]])
     """
     arguments = (kernel_size, stride, padding, 1, ceil_mode, count_include_pad, divisor_override)
-    return _signed(pooled(_AVG[1], input, arguments), divisor_override)
+    average = pooled(_AVG[1], input, arguments)
+    return average if divisor_override is None else _signed(average, divisor_override)
 
 
 def avg_pool3d(
@@ -192,7 +194,8 @@ def avg_pool3d(
     tensor([[[[2.]]]])
     """
     arguments = (kernel_size, stride, padding, 1, ceil_mode, count_include_pad, divisor_override)
-    return _signed(pooled(_AVG[2], input, arguments), divisor_override)
+    average = pooled(_AVG[2], input, arguments)
+    return average if divisor_override is None else _signed(average, divisor_override)
 
 
 def max_pool1d(
@@ -255,7 +258,7 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Outputs) -> Tensor:
     >>> adaptive_avg_pool1d(torch.arange(5.0).view(1, 1, 5), 2)
     tensor([[[1., 3.]]])
     """
-    return cast(Tensor, pooled(_ADAPTIVE_AVG[0], input, (output_size,)))
+    return pooled(_ADAPTIVE_AVG[0], input, (output_size,))
 
 
 def adaptive_avg_pool2d(input: Tensor, output_size: Outputs) -> Tensor:
@@ -264,7 +267,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Outputs) -> Tensor:
     >>> adaptive_avg_pool2d(torch.arange(6.0).view(1, 2, 3), (1, None))
     tensor([[[1.5000, 2.5000, 3.5000]]])
     """
-    return cast(Tensor, pooled(_ADAPTIVE_AVG[1], input, (output_size,)))
+    return pooled(_ADAPTIVE_AVG[1], input, (output_size,))
 
 
 def adaptive_avg_pool3d(input: Tensor, output_size: Outputs) -> Tensor:
@@ -273,7 +276,7 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Outputs) -> Tensor:
     >>> adaptive_avg_pool3d(torch.arange(8.0).view(1, 2, 2, 2), 1)
     tensor([[[[3.5000]]]])
     """
-    return cast(Tensor, pooled(_ADAPTIVE_AVG[2], input, (output_size,)))
+    return pooled(_ADAPTIVE_AVG[2], input, (output_size,))
 
 
 def adaptive_max_pool1d(input: Tensor, output_size: Outputs, return_indices: bool = False) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -108,6 +108,13 @@ def empty(wanted: Side, dtype: torch.dtype, near: Tensor) -> Tensor:
     return torch.empty(0, dtype=dtype).set_(memory, 0, wanted.shape, wanted.strides)
 
 
+def outline(wanted: Side, dtype: torch.dtype) -> Tensor:
+    """A tensor of the host without any memory."""
+    made = torch.empty_strided(wanted.shape, wanted.strides, dtype=dtype, device="cpu")
+    made.untyped_storage().resize_(0)
+    return made
+
+
 class Call:
     """A plan made ready for tensors: what each looks like, and the problem of the native core."""
 
@@ -117,7 +124,6 @@ class Call:
         "inputs",
         "is_empty",
         "is_forward",
-        "is_quick",
         "is_trusted",
         "names",
         "outputs",
@@ -141,41 +147,39 @@ class Call:
         self.index_dtype = NAMES[plan.index_dtype] if gives_index else None
         self.is_forward = plan.family in ("mean", "maximum")  # whose data is the input
         self.is_empty = 0 in reads.shape or 0 in writes.shape
-        # Small results, whatever the dtype, are none of the pool's.
-        self.is_quick = self.is_forward and not self.is_empty and writes.numel * 8 < results.LEAST
         self.problem: Any = None  # made when a tensor of the host comes
         self.repeats: dict[int, Any] = {}  # launches, by the number of the GPU
 
     def run(
         self, data: Tensor, input: Tensor | None = None, reference: Tensor | None = None, index: Tensor | None = None
-    ) -> tuple[Tensor, Tensor | None]:
-        """A new result, and the index of its maxima if the plan wants one."""
+    ) -> Any:
+        """A new result, in a pair with the index of its maxima if the plan wants one."""
         if data.shape != self.reads.shape or data.dtype != self.dtype:
             raise self._misfit("input" if self.is_forward else "data", data, self.reads, self.dtype, data)
-        if data.stride() != self.reads.strides:
-            data = laid(data, self.reads)
+        data = laid(data, self.reads)
         if index is not None:
             index = self._fitting("index", index, self.outputs, NAMES[self.plan.index_dtype], data)
         if input is not None:
             input = self._fitting("input", input, self.inputs, self.dtype, data)
         if reference is not None:
             reference = self._fitting("reference", reference, self.outputs, self.dtype, data)
-        return self.run_laid(data, input, reference, index)
-
-    def run_laid(
-        self, data: Tensor, input: Tensor | None = None, reference: Tensor | None = None, index: Tensor | None = None
-    ) -> tuple[Tensor, Tensor | None]:
-        """The same of tensors that lie as the call says."""
-        if self.is_quick and data.is_cpu:
-            problem, wanted = self.problem or self.made_problem(), self.writes
-            made: tuple[Tensor, Tensor | None] = problem.pool(
-                data, wanted.shape, wanted.strides, self.index_dtype, _get_num_threads, cpu.isa_once()
-            )
-            return made
         out = empty(self.writes, self.dtype, data)
         out_index = None if self.index_dtype is None else empty(self.writes, self.index_dtype, data)
         self.fill(data, input, reference, index, out, out_index)
-        return out, out_index
+        return out if out_index is None else (out, out_index)
+
+    def repeated(self, known: Any) -> Callable[..., Any]:
+        """:meth:`run` for many calls on tensors of the host, which are all ``known`` to the core."""
+        # Small results, whatever the dtype, are none of the pool's.
+        if self.is_empty or self.writes.numel * 8 >= results.LEAST:
+            return self.run
+        by: list[Tensor | None] = [None, None, None]
+        if self.plan.family in ("pick", "route"):
+            kinds = (self.inputs, self.dtype), (self.outputs, self.dtype), (self.outputs, NAMES[self.plan.index_dtype])
+            by = [outline(*kind) for kind in kinds]
+        index = None if self.index_dtype is None else outline(self.writes, self.index_dtype)
+        likes = [outline(self.reads, self.dtype), *by, outline(self.writes, self.dtype), index]
+        return cpu.on_tensors(known, self.problem or self.made_problem(), likes, self.run)
 
     def meets(self, index: Tensor) -> bool:
         """Does an index of the host name some cell of a plane more than once?"""

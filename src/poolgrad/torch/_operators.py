@@ -105,10 +105,10 @@ def _kernel(family: str) -> Callable[..., Any]:
         shape = (*data.shape[: -(len(numbers) // EACH)], *numbers[::EACH])
         make = _call.__wrapped__ if tables else _call  # windows in tables are drawn anew with almost every call
         call = make(family, form.rule, data.dtype, shape, tuple(form.order), tuple(numbers), tuple(tables))
-        out, index = call.run(data, *by)
-        if family != "maximum":
-            return out
-        return out, out.new_empty(0, dtype=torch.uint8) if index is None else index
+        made = call.run(data, *by)
+        if family != "maximum" or call.index_dtype is not None:
+            return made
+        return made, made.new_empty(0, dtype=torch.uint8)
 
     return run
 
@@ -141,13 +141,12 @@ class Traced:
         """Does the index of a maximum say which cells won?"""
         return rule_of(self.form.rule).numbering != "ordinal"
 
-    def run(self, data: Tensor, *by: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    def run(self, data: Tensor, *by: Tensor | None) -> Any:
         """The operator itself, without its derivative."""
         # Gradients are not off for the transforms of torch.func outside this one.
         with torch._C._AutoDispatchBelowAutograd(), torch.enable_grad(), forward_ad._set_fwd_grad_enabled(True):
             after = self.keyset & torch._C._after_autograd_keyset
-            made = overload(self.family).redispatch(after, data, *_joined(self.family, cast(By, by)), *self.form)
-        return made if self.family == "maximum" else (made, None)
+            return overload(self.family).redispatch(after, data, *_joined(self.family, cast(By, by)), *self.form)
 
     def adjoint(self, grad: Tensor, *by: Tensor | None) -> Tensor:
         """The derivative in the data, applied backwards."""
@@ -170,36 +169,62 @@ class Traced:
 class Pooled(torch.autograd.function._SingleLevelFunction):
     """The one rule of differentiation: a call's derivative in its data is the adjoint, backwards, and itself, forwards.
 
-    ``call`` is a :class:`Traced` here, or in plain eager programs a call made ready before.
+    ``call`` is a :class:`Traced` here, or in plain eager programs a call made ready before, which may be the context's
+    own: see :func:`differentiated`.
     """
 
     @staticmethod
-    def forward(ctx: Any, call: Any, data: Tensor, *by: Tensor | None) -> Any:
-        out, made = call.run(data, *by) if by else call.run(data)
-        ctx.call = call
+    def forward(
+        ctx: Any,
+        data: Tensor,
+        input: Tensor | None = None,
+        reference: Tensor | None = None,
+        index: Tensor | None = None,
+        call: Any = None,
+    ) -> Any:
+        if call is None:
+            call = ctx.call
+        else:
+            ctx.call = call
         family = call.family
         if family == "mean" or family == "spread":
-            return out
+            return call.run(data)
         if family == "maximum":
-            by = (None, None, made) if call.names_winners else (data, out, None)
+            out = call.run(data)
+            if type(out) is tuple:
+                out, index = out
+            by: By = (None, None, index) if call.names_winners else (data, out, None)
+        else:
+            by = input, reference, index
+            out = call.run(data, *by)
         ctx.save_for_backward(*by)
         if forward_ad._current_level >= 0:
             ctx.save_for_forward(*by)
         if family != "maximum" or not call.gives_index:
             return out
         ctx.set_materialize_grads(False)
-        ctx.mark_non_differentiable(made)
-        return out, made
+        ctx.mark_non_differentiable(index)
+        return out, index
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         grad = None if grads[0] is None else ctx.call.adjoint(grads[0], *ctx.saved_tensors)
-        return None, grad, None, None, None
+        return grad, None, None, None, None
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
-        moved = None if tangents[1] is None else ctx.call.tangent(tangents[1], *ctx.saved_tensors)
+        moved = None if tangents[0] is None else ctx.call.tangent(tangents[0], *ctx.saved_tensors)
         return (moved, None) if ctx.call.family == "maximum" and ctx.call.gives_index else moved
+
+
+def differentiated(call: Any) -> Callable[..., Any]:
+    """A call that is made often, as a part of the graph of derivatives.
+
+    It has a class of its own: an argument and an attribute more would take a tenth of a small call's time.
+    """
+    own: Any = type("Pooled", (Pooled,), {})
+    own._backward_cls.call = call
+    return own.apply
 
 
 def needs_derivative(data: Tensor) -> bool:
@@ -215,9 +240,8 @@ def _differentiable(family: str) -> Callable[..., Any]:
         if needs_derivative(data):
             # A transform of torch.func that is under way has come down to its own level here.
             with enable_single_level_autograd_function():
-                return Pooled.apply(call, data, *by)
-        made = call.run(data, *by)
-        return made if family == "maximum" else made[0]
+                return Pooled.apply(data, *by, call)
+        return call.run(data, *by)
 
     return run
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -13,7 +14,7 @@ from poolgrad.arguments import describe
 from poolgrad.errors import InvalidArgumentError
 from poolgrad.forms import Rule, product
 from poolgrad.torch._arguments import Numbers, checked_rank, per_axis
-from poolgrad.torch._eager import Eager, is_plain, keep, kept, kept_by_value, order_in, through_operator, traced_order
+from poolgrad.torch._eager import Eager, is_plain, keep, kept, order_in, through_operator, traced_order
 from poolgrad.torch._functions import widened
 from poolgrad.torch._operators import needs_derivative
 from poolgrad.windows import Axis
@@ -31,8 +32,11 @@ def moved(
         axes, rule = _unfolded(sizes, outputs), _given_by(index.dtype)
         order = traced_order(data if like is None else like, len(axes))
         return cast(Tensor, through_operator(family, rule, axes, order, False, data, None, None, index))
-    key = (family, tuple(sizes), tuple(outputs), data.shape, data.stride(), data.dtype, index.dtype)
-    call = kept(key) or keep(key, mover(family, data, index.dtype, sizes, outputs))
+    arguments = (tuple(sizes), tuple(outputs))
+    call = kept(family, data, arguments, index)
+    if call is None:
+        call = mover(family, data, index.dtype, sizes, outputs)
+        keep(family, data, arguments, index, functools.partial(call.repeated, data.is_cpu))
     return cast(Tensor, call(data, None, None, index))
 
 
@@ -112,17 +116,13 @@ def _checked_sizes(input: Tensor, indices: Tensor, spatial: int, arguments: tupl
 
 def _unpooling(name: str, values: Tensor, indices: Tensor, arguments: tuple[Any, ...]) -> Eager:
     """The call that unpools plain tensors like these."""
-    places = (indices.shape, indices.dtype, indices.get_device())
-    key: Any = (name, values.shape, values.stride(), values.dtype, values.get_device(), places, arguments)
-    try:
-        call = kept(key)
-    except TypeError:  # an argument is a list
-        key, call = kept_by_value(key)
+    call = kept(name, values, arguments, indices)
     if call is None:
         spatial = int(name[-2])
         sizes = _checked_sizes(values, indices, spatial, arguments)
-        call = keep(key, mover("route", values, indices.dtype, sizes, values.shape[-spatial:]))
-    return call
+        call = mover("route", values, indices.dtype, sizes, values.shape[-spatial:])
+        keep(name, values, arguments, indices, functools.partial(call.repeated, values.is_cpu))
+    return cast(Eager, call)
 
 
 def _unpooled(name: str, input: Tensor, indices: Tensor, *arguments: Any) -> Tensor:
