@@ -125,6 +125,7 @@ struct Turning {
   void* to;
   std::int64_t width;
   std::int64_t item;  // bytes of an element
+  bool by_rows;       // some rows after others, as they are in memory, or some columns
   bool streams;       // past the caches
   void* waiting;      // of the size of what is written: where rows wait that do not begin with lines of memory
 };

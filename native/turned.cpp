@@ -79,7 +79,7 @@ const void* Turned::turn_in(const void* from, const Array& array, std::int64_t f
   char* const to = room.take(array);
   if (to != nullptr) {
     const char* const start = static_cast<const char*>(from) + first * array.elements * array.item;
-    kernels_.turn({start, own, array.elements, array.elements, to, room.slices, array.item, false, nullptr});
+    kernels_.turn({start, own, array.elements, array.elements, to, room.slices, array.item, true, false, nullptr});
   }
   return to;
 }
@@ -88,7 +88,8 @@ void Turned::turn_out(const void* from, const Array& array, std::int64_t first, 
                       bool streams, void* waiting) const {
   if (from != nullptr) {
     char* const start = static_cast<char*>(to) + first * array.elements * array.item;
-    kernels_.turn({from, array.elements, own, whole_blocks(own), start, array.elements, array.item, streams, waiting});
+    kernels_.turn(
+        {from, array.elements, own, whole_blocks(own), start, array.elements, array.item, false, streams, waiting});
   }
 }
 
