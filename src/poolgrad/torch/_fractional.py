@@ -132,7 +132,7 @@ class _Drawing:
         self._is_cpu = input.is_cpu
         if self._is_cpu:
             plan = plan_of("maximum", PLACES, DTYPES[input.dtype], 1, (Axis(product(window), 1, product(window)),), 1)
-            self._planes = cpu.planes(plan, outer, inner, boxes, lines)
+            self._planes: Any = cpu.planes(plan, outer, inner, boxes, lines)
         else:
             self._planes = gpu_kernels().Planes(outer, inner, boxes, lines)
             self._is_checked = not all(_always_fits(input.dtype, *axis) for axis in self._axes)
