@@ -16,6 +16,8 @@ EACH = 8  # numbers of an axis
 _FLAGS = {"s": "last_axis_slowest", "i": "infinite_floor", "v": "verify"}
 TRUSTED = "t"
 """The flag of an index that a kernel made: a GPU does not look for bad entries in it, for which the host would wait."""
+APART = "a"
+"""The flag of an index by position that names no cell twice: on a GPU nothing is sorted then."""
 
 
 class Rule(NamedTuple):

@@ -13,6 +13,7 @@ import poolgrad
 import poolgrad.torch
 from benchmarks import small
 from benchmarks.results import OURS
+from poolgrad.torch import _fractional
 
 from .torch_cases import ADAPTIVE, AVERAGES, CASES, MAXIMA, Case
 
@@ -342,3 +343,31 @@ def test_wrong_arguments(call: Any, text: str) -> None:
     with pytest.raises((poolgrad.InvalidArgumentError, poolgrad.UnsupportedError, TypeError), match=text) as caught:
         call()
     assert "pool" in str(caught.value).partition(":")[0] or "dtypes" in text
+
+
+@pytest.mark.parametrize(
+    ("dtype", "lines"),
+    [
+        (torch.float16, [(600, 2, 256), (600, 2, 257), (301, 3, 280), (3000, 5, 2050)]),
+        (torch.bfloat16, [(40, 2, 32), (65, 2, 33), (262, 3, 136), (269, 1, 200), (300, 1, 300)]),
+    ],
+)
+def test_windows_of_every_sample(dtype: torch.dtype, lines: list[tuple[int, int, int]]) -> None:
+    """What is known of a line beforehand is true of all samples and steps."""
+    every = torch.arange(int(torch.ones(1, dtype=dtype).view(torch.int16)), dtype=torch.int16).view(dtype)
+    lines += [(size, window, outputs) for size in range(2, 40, 3) for window in (1, 2) for outputs in range(1, size, 4)]
+    found = set()
+    for size, window, outputs in lines:
+        starts = _fractional._starts(every, size, window, outputs)
+        assert starts.min() >= 0
+        fits = bool(starts.max() <= size - window)
+        assert _fractional._always_fits(dtype, size, window, outputs) == fits
+        found.add(fits)
+    assert found == ({True, False} if dtype == torch.bfloat16 else {True})
+
+
+def test_steps_of_short_samples_are_rounded() -> None:
+    for dtype in (torch.bfloat16, torch.float16):
+        sample = torch.zeros(1, dtype=dtype)
+        starts = _fractional._starts(sample, 9002, 2, 9001)[0]
+        assert torch.equal(starts[:-20], torch.arange(8981).to(dtype).long())

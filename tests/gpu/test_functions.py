@@ -212,6 +212,92 @@ def test_fractional(sequence: str) -> None:
         torch.testing.assert_close(ours, theirs, rtol=0, atol=0)
 
 
+@pytest.mark.parametrize("order", ["first", "last", "swapped"])
+@pytest.mark.parametrize("spatial", [2, 3])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_drawn_windows(dtype: torch.dtype, spatial: int, order: str) -> None:
+    """Maxima of windows that samples say, drawn ones too, again and again: the CPU's bits, gradients included."""
+    pool = getattr(poolgrad.torch, f"fractional_max_pool{spatial}d")
+    for number in range(3):
+        x = torch.randn(2, 3, *(9, 8, 7)[:spatial], generator=torch.Generator().manual_seed(number)).to(dtype)
+        if order != "first":
+            axes = (0, *range(2, 2 + spatial), 1) if order == "last" else (1, 0, *range(2, 2 + spatial))
+            x = x.permute(axes).contiguous().permute([axes.index(axis) for axis in range(2 + spatial)])
+        for data in (x, x[1]):
+            there = data.cuda()
+            torch.manual_seed(number)
+            drawn = torch.rand((*there.shape[:-spatial], spatial), dtype=dtype, device="cuda").view(-1, 3, spatial)
+            found = []
+            for here, samples in ((data, drawn.cpu()), (there, drawn), (there, None)):
+                leaf = here.detach().clone(memory_format=torch.preserve_format).requires_grad_()
+                torch.manual_seed(number)
+                y, index = pool(leaf, 2, (5, 4, 4)[:spatial], return_indices=True, _random_samples=samples)
+                weight = torch.linspace(-1, 2, y.numel()).to(y).reshape(y.shape)
+                (grad,) = torch.autograd.grad(y, leaf, weight, create_graph=True)
+                assert grad.stride() == leaf.stride()
+                torch.manual_seed(number)
+                with torch.no_grad():
+                    assert torch.equal(pool(leaf, 2, (5, 4, 4)[:spatial], _random_samples=samples), y)
+                found.append([one.detach().cpu() for one in (y, index, grad)])
+            for result in found[1:]:
+                for ours, theirs in zip(result, found[0], strict=True):
+                    assert torch.equal(ours, theirs)
+
+
+def test_drawn_windows_of_odd_tensors() -> None:
+    assert poolgrad.torch.fractional_max_pool2d(torch.ones(0, 3, 6, 6, device="cuda"), 2, 3).shape == (0, 3, 3, 3)
+    x = torch.randn(2, 3, 9, 8, device="cuda")
+    samples = torch.full((2, 3, 2), 1e8 + 24, device="cuda")
+    with pytest.raises(poolgrad.InvalidArgumentError, match=r"_random_samples must be numbers of \[0, 1\)"):
+        poolgrad.torch.fractional_max_pool2d(x, 2, (6, 3), _random_samples=samples)
+    with pytest.raises(poolgrad.InvalidArgumentError, match=r"_random_samples must have shape \[2, 3, 2\]"):
+        poolgrad.torch.fractional_max_pool2d(x, 2, (6, 3), _random_samples=samples[:1])
+    long = torch.randn(1, 1, 262, 4, device="cuda", dtype=torch.bfloat16)  # where rounding may lead out of the axis
+    for _ in range(3):
+        y, index = poolgrad.torch.fractional_max_pool2d(long, (3, 1), (100, 2), return_indices=True)
+        assert torch.equal(long.flatten().gather(0, index.flatten()), y.flatten())
+
+
+def test_drawn_windows_without_a_wait() -> None:
+    """Neither drawn windows nor their gradient wait for the device."""
+    x = torch.randn(2, 3, 9, 8, device="cuda", requires_grad=True)
+
+    def call() -> list[Tensor]:
+        y, index = poolgrad.torch.fractional_max_pool2d(x, 2, (6, 3), return_indices=True)
+        return [index, *torch.autograd.grad(y.sum(), x)]
+
+    call()
+    before = torch.cuda.get_sync_debug_mode()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        call()
+    finally:
+        torch.cuda.set_sync_debug_mode(before)
+
+
+def test_unpooling_again_and_again() -> None:
+    """Indices that are apart, that meet and that are beyond the plane take turns."""
+    generator = torch.Generator().manual_seed(2)
+    x = torch.randn(2, 3, 4, 4, generator=generator)
+    apart = torch.stack([torch.randperm(64, generator=generator)[:16] for _ in range(6)]).view(2, 3, 4, 4)
+    meeting, beyond = apart.clone(), apart.clone()
+    meeting[1, 2, 3, 3], beyond[1, 0, 2, 1] = meeting[1, 2, 0, 0], 64
+    for index in (apart, apart, meeting, beyond, apart, meeting, beyond.neg()):
+        for memory_format in (torch.contiguous_format, torch.channels_last):
+            found = []
+            if index.max() == 64 or index.min() < 0:
+                with pytest.raises(poolgrad.InvalidArgumentError, match="indices"):
+                    poolgrad.torch.max_unpool2d(x.cuda(), index.cuda(), 2)
+                continue
+            for device in ("cpu", "cuda"):
+                leaf = x.to(device, memory_format=memory_format, copy=True).requires_grad_()
+                y = poolgrad.torch.max_unpool2d(leaf, index.to(device), 2)
+                weight = torch.linspace(-1, 2, y.numel(), device=device).reshape(y.shape)
+                found.append([y.detach().cpu(), torch.autograd.grad(y, leaf, weight)[0].cpu()])
+            for here, there in zip(*found, strict=True):
+                assert torch.equal(here, there)
+
+
 @pytest.mark.parametrize("case", [AVERAGES[7], MAXIMA[6]])
 def test_streams(case: Case) -> None:
     """Kernels run on the stream that is current, and a graph can hold them."""

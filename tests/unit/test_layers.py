@@ -15,6 +15,7 @@ ROOT = Path(poolgrad.__file__).parent
 
 _GPU = ("kernels.gpu_launch", "kernels.gpu_tables", "kernels.gpu_tiles")
 _MAXIMA = {f"kernels.triton_{name}" for name in ("maxima", "routes", "planes", "picks")}
+_FAMILIES = {f"kernels.gpu_{name}" for name in ("averages", "maxima", "given", "drawn")}
 
 # Module -> those it may import when it is imported itself. A folder's name stands for all in it.
 ALLOWED: dict[str, set[str]] = {
@@ -42,12 +43,16 @@ ALLOWED: dict[str, set[str]] = {
     "kernels.triton_routes": {"kernels.triton_tiles"},
     "kernels.triton_planes": {"kernels.triton_tiles"},
     "kernels.triton_picks": {"kernels.triton_tiles", "kernels.triton_routes"},
+    "kernels.triton_drawn": {"kernels.triton_tiles", "kernels.triton_maxima"},
+    "kernels.triton_given": {"kernels.triton_tiles", "kernels.triton_routes"},
     "kernels.gpu_tables": {"kernels.gpu_launch", "plan", "windows"},
     "kernels.gpu_tiles": {"plan"},
     "kernels.gpu_launch": set(),
     "kernels.gpu_averages": {"kernels.triton_sums", "kernels.triton_slides", *_GPU, "plan", "windows"},
     "kernels.gpu_maxima": {*_MAXIMA, *_GPU, "plan", "windows"},
-    "kernels.gpu": {"kernels.gpu_averages", "kernels.gpu_maxima", "kernels.gpu_launch", "plan", "errors"},
+    "kernels.gpu_drawn": {"kernels.triton_drawn", "kernels.gpu_maxima", *_GPU},
+    "kernels.gpu_given": {"kernels.triton_given", "kernels.gpu_maxima", *_GPU, "plan"},
+    "kernels.gpu": {*_FAMILIES, "kernels.gpu_launch", "plan", "errors"},
     "frontends": set(),
     "outlines": {"plan"},
     "frontends._outlines": {"dispatch", "outlines", "plan", "dtypes"},
@@ -78,10 +83,9 @@ OPTIONAL = {"torch", "jax", "cupy", "dask", "triton", "matplotlib", "ml_dtypes",
 OPTIONAL |= {"starlette", "uvicorn", "anywidget", "traitlets"}
 NEEDING = {"demo_picture": {"matplotlib"}, "frontends._torch": {"torch"}, "torch": {"torch"}}
 NEEDING |= {"frontends._cupy": {"cupy", "torch"}}
-NEEDING |= {
-    f"kernels.triton_{name}": {"triton"} for name in ("tiles", "sums", "slides", "maxima", "routes", "planes", "picks")
-}
-NEEDING |= {f"kernels.gpu{name}": {"torch", "triton"} for name in ("", "_launch", "_tables", "_averages", "_maxima")}
+_TRITON = ("tiles", "sums", "slides", "maxima", "routes", "planes", "picks", "drawn", "given")
+NEEDING |= {f"kernels.triton_{name}": {"triton"} for name in _TRITON}
+NEEDING |= {name: {"torch", "triton"} for name in ("kernels.gpu", *_GPU[:2], *_FAMILIES)}
 NEEDING |= {"studio.server": {"starlette", "uvicorn"}, "studio.widget": {"anywidget", "traitlets"}}
 
 

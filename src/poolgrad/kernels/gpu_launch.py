@@ -28,7 +28,6 @@ class _Recording:
     def __init__(self) -> None:
         self.steps: list[tuple[Any, int, tuple[Any, ...]]] = []
         self.memory: list[Any] = []
-        self.is_whole = True
 
 
 class _Step(NamedTuple):
@@ -57,19 +56,17 @@ def memory(count: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor
     return made
 
 
+def step(function: Callable[..., Any], *tensors: torch.Tensor) -> None:
+    """Call a function that changes tensors in place."""
+    function(*tensors)
+    recording = getattr(_local, "recording", None)
+    if recording is not None:
+        recording.steps.append((function, 0, tensors))
+
+
 def clear(tensor: torch.Tensor) -> None:
     """Fill a tensor with zeros."""
-    tensor.zero_()
-    recording = getattr(_local, "recording", None)
-    if recording is not None:
-        recording.steps.append((torch.Tensor.zero_, 0, (tensor,)))
-
-
-def once() -> None:
-    """Say that this call does what is not recorded."""
-    recording = getattr(_local, "recording", None)
-    if recording is not None:
-        recording.is_whole = False
+    step(torch.Tensor.zero_, tensor)
 
 
 @cache
@@ -157,7 +154,7 @@ def recorded(fill: Callable[[], None], tensors: Sequence[Any], device: torch.dev
     finally:
         _local.recording = None
     every = [*tensors, *recording.memory]
-    if not recording.is_whole or not recording.steps or any(step[0] is None for step in recording.steps):
+    if not recording.steps or any(step[0] is None for step in recording.steps):
         return None
     steps = []
     for step in recording.steps:
@@ -166,3 +163,24 @@ def recorded(fill: Callable[[], None], tensors: Sequence[Any], device: torch.dev
             return None
         steps.append(made)
     return Repeat(steps, len(tensors), [(one.numel(), one.dtype) for one in recording.memory], device)
+
+
+class Launches:
+    """What fills some tensors, recorded on each device when it is first done there, and repeated."""
+
+    __slots__ = ("_fill", "_repeats")
+
+    def __init__(self, fill: Callable[..., None]) -> None:
+        self._fill = fill
+        self._repeats: dict[int, Repeat | None] = {}
+
+    def run(self, tensors: Sequence[Any], device: torch.device) -> None:
+        """Do it with these tensors of a device."""
+        if device.type != "cuda":
+            self._fill(*tensors)
+            return
+        repeat = self._repeats.get(device.index)
+        if repeat is not None and repeat.run(tensors):
+            return
+        with torch.cuda.device(device):
+            self._repeats[device.index] = recorded(lambda: self._fill(*tensors), tensors, device)

@@ -14,7 +14,7 @@ from poolgrad.kernels import triton_maxima as kernels
 from poolgrad.kernels import triton_picks as picks
 from poolgrad.kernels import triton_planes as planes_of
 from poolgrad.kernels import triton_routes as routes
-from poolgrad.kernels.gpu_launch import clear, kept, launch, memory, once
+from poolgrad.kernels.gpu_launch import clear, kept, launch, memory
 from poolgrad.kernels.gpu_tables import box, origins_of, skips_of, table, whole_of
 from poolgrad.kernels.gpu_tiles import (
     LANES,
@@ -39,7 +39,7 @@ from poolgrad.kernels.gpu_tiles import (
 from poolgrad.plan import Plan
 from poolgrad.windows import Axis
 
-_COMPARED = {
+COMPARED = {
     torch.float16: tl.float32,
     torch.bfloat16: tl.float32,
     torch.float32: tl.float32,
@@ -47,7 +47,8 @@ _COMPARED = {
     torch.int32: tl.int32,
     torch.int64: tl.int64,
 }
-_NONE = 2**62
+"""Types in which elements are compared and added."""
+NONE = 2**62
 _MOST_TAPS = 32  # windows over a cell that are looked at one by one
 _LEAST_PLANES = 4096
 _MOST_PLACES = 2**16  # of a window, for their quotients to be exact
@@ -119,7 +120,7 @@ def _best_march(plan: Plan, x: Any, out: Any, index: Any) -> None:
         x, x if out is None else out, x if index is None else index, _lowest(x.dtype, x.device), rows,
         *numbers[:7], plan.axes[0].size, *plan.index_map[:3], steps, *numbers[7:], *_rules(plan),
         index is not None, plan.numbering == "position", out is not None,
-        deep, last, row_block, lanes, _COMPARED[x.dtype],
+        deep, last, row_block, lanes, COMPARED[x.dtype],
     )  # fmt: skip
 
 
@@ -136,7 +137,7 @@ def _tile(plan: Plan, x: Any, out: Any, index: Any) -> None:
         t.rows, *line_sizes(plan), plan.inner, *plan.index_map[:3],
         *window_numbers(plan), *(axis.dilation for axis in plan.axes), *_rules(plan), index is not None,
         plan.numbering == "position", out is not None, t.last, has_pairs(plan), t.row_block, t.lane_block, t.is_wide,
-        _COMPARED[x.dtype], *evens(plan),
+        COMPARED[x.dtype], *evens(plan),
     )  # fmt: skip
 
 
@@ -168,7 +169,7 @@ def _passes(plan: Plan, x: Any, out: Any, index: Any) -> None:
             kernels.axis_best, -(-total // LANES), 4,
             now, numbers, best, found, t.first, t.count, origins_of(axis, device), total, source, axis.outputs, beneath,
             t.most, t.step, scales[k], k == 2, position, nan_wins, index is not None, LANES, is_wide(total),
-            _COMPARED[x.dtype],
+            COMPARED[x.dtype],
         )  # fmt: skip
         now, numbers = best, found
     keeps = not nan_wins and not floor
@@ -180,7 +181,7 @@ def _passes(plan: Plan, x: Any, out: Any, index: Any) -> None:
         x, now, numbers, now if out is None else out, now if index is None else index, _lowest(x.dtype, device),
         *(t.first for t in tables), *marks, total, *both_sizes(plan), plan.inner, *plan.index_map[:3], *scales,
         keeps, floor, infinite, index is not None, position, out is not None, LANES, is_wide(total),
-        _COMPARED[x.dtype],
+        COMPARED[x.dtype],
     )  # fmt: skip
 
 
@@ -237,7 +238,7 @@ def _sums(grad: Any) -> tuple[Any, bool]:
     """The type of sums, and whether it is the elements' own."""
     packed = _is_packed(grad)
     own = tl.float16 if grad.dtype == torch.float16 else tl.bfloat16
-    return own if packed else _COMPARED[grad.dtype], packed
+    return own if packed else COMPARED[grad.dtype], packed
 
 
 def _route(plan: Plan, grad: Any, places: Any, out: Any) -> None:
@@ -284,7 +285,7 @@ def _route_planes(plan: Plan, grad: Any, places: Any, out: Any) -> None:
         grad, places, out, *(origins_of(axis, out.device) for axis in plan.axes), planes, *sizes, outputs // even,
         plan.inner, *(axis.dilation for axis in plan.axes), box(plan.axes[1]), box(last),
         plan.inner > 1, plan.inner == 1 and even >= 4, even, depth.size > 1 or box(depth) > 1,
-        last.outputs % at_once == 0, at_once, PLANES.lanes, _inputs(plan) // plan.outer >= 2**31, _COMPARED[grad.dtype],
+        last.outputs % at_once == 0, at_once, PLANES.lanes, _inputs(plan) // plan.outer >= 2**31, COMPARED[grad.dtype],
     )  # fmt: skip
 
 
@@ -297,7 +298,7 @@ def _route_any(plan: Plan, how: str, grad: Any, places: Any, x: Any, reference: 
         grad, places, x, reference, out, *(t.first for t in tables), *(t.count for t in tables),
         *(origins_of(axis, device) for axis in plan.axes), total, *both_sizes(plan), plan.inner,
         *(t.most for t in tables), *(t.step for t in tables), *(axis.dilation for axis in plan.axes), *scales[:2],
-        how, plan.last_axis_slowest, LANES, is_wide(total), _COMPARED[grad.dtype],
+        how, plan.last_axis_slowest, LANES, is_wide(total), COMPARED[grad.dtype],
     )  # fmt: skip
 
 
@@ -319,7 +320,7 @@ def _pick(plan: Plan, how: str, data: Any, places: Any, x: Any, reference: Any, 
         data, places, x, reference, out, *(t.first for t in tables), *(t.count for t in tables),
         *(origins_of(axis, device) for axis in plan.axes), total, *both_sizes(plan), plan.inner,
         *(t.most for t in tables), *(axis.dilation for axis in plan.axes), box(plan.axes[1]), box(plan.axes[2]),
-        how, LANES, is_wide(total), _COMPARED[data.dtype],
+        how, LANES, is_wide(total), COMPARED[data.dtype],
     )  # fmt: skip
 
 
@@ -333,27 +334,11 @@ def first_bad_place(plan: Plan, index: Any) -> int | None:
         picks.bad_places, programs, 4,
         index, found, *(t.first for t in tables), *(t.count for t in tables),
         *(origins_of(axis, device) for axis in plan.axes), total, *(axis.outputs for axis in plan.axes), plan.inner,
-        *(axis.dilation for axis in plan.axes), box(plan.axes[1]), box(plan.axes[2]), _NONE,
+        *(axis.dilation for axis in plan.axes), box(plan.axes[1]), box(plan.axes[2]), NONE,
         LANES, is_wide(total),
     )  # fmt: skip
     first = int(found.min())
-    return None if first == _NONE else first
-
-
-def _targets(plan: Plan, index: Any) -> Any:
-    """Where an index by position points, in the whole input."""
-    outer_step, cell_step, inner_step, _ = plan.index_map
-    named = index.reshape(plan.outer, -1, plan.inner).to(torch.int64) * cell_step
-    outer = torch.arange(plan.outer, device=index.device)[:, None, None] * outer_step
-    return (named + outer + torch.arange(plan.inner, device=index.device) * inner_step).reshape(-1)
-
-
-def first_bad_position(plan: Plan, index: Any) -> int | None:
-    """The first output whose position lies outside the input, or its part of it, if there is one."""
-    limit = plan.index_map[3]
-    flat = index.reshape(-1).to(torch.int64) if limit >= 0 else _targets(plan, index)
-    bad = (flat < 0) | (flat >= (limit if limit >= 0 else _inputs(plan)))
-    return int(bad.nonzero()[0]) if bool(bad.any()) else None
+    return None if first == NONE else first
 
 
 def first_odd_maximum(plan: Plan, x: Any, reference: Any) -> int | None:
@@ -362,19 +347,3 @@ def first_odd_maximum(plan: Plan, x: Any, reference: Any) -> int | None:
     maximum(plan, x, best, None)
     odd = ~(best == reference.as_strided((best.numel(),), (1,)))
     return int(odd.nonzero()[0]) if bool(odd.any()) else None
-
-
-def pick_given(plan: Plan, data: Any, index: Any, out: Any) -> None:
-    """What lies at given positions."""
-    once()
-    flat = data.as_strided((data.numel(),), (1,))
-    out.as_strided((out.numel(),), (1,)).copy_(flat[_targets(plan, index)])
-
-
-def route_given(plan: Plan, grad: Any, index: Any, out: Any) -> None:
-    """Gradients go to given positions: sorted by them, so that each is summed by one program, in order."""
-    once()
-    out.zero_()
-    targets, order = torch.sort(_targets(plan, index), stable=True)
-    total, lanes = targets.numel(), 128
-    launch(routes.add_runs, -(-total // lanes), 4, grad, order, targets, out, total, lanes, _COMPARED[grad.dtype])

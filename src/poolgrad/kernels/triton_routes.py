@@ -255,22 +255,3 @@ def route_any(
                 term = tl.load(grad + at, selected, other=0).to(ACC)
                 sum_of = accumulated(sum_of, term, selected, out, True)
     tl.store(out + i, narrowed(sum_of, out), live)
-
-
-@triton.jit(do_not_specialize=["total"])
-def add_runs(grad, order, targets, out, total, LB: tl.constexpr, ACC: tl.constexpr):
-    """Sums runs of equal targets, which are sorted: the program of a run's first entry adds all of it, in order."""
-    i = tl.program_id(0).to(tl.int64) * LB + tl.arange(0, LB)
-    live = i < total
-    target = tl.load(targets + i, live, other=-1)
-    starts = live & (tl.load(targets + i - 1, live & (i > 0), other=-1) != target)
-    sum_of = tl.zeros((LB,), ACC)
-    at = i
-    going = starts
-    while tl.max(going.to(tl.int32)) > 0:
-        term = tl.load(grad + tl.load(order + at, going, other=0), going, other=0).to(ACC)
-        sum_of = accumulated(sum_of, term, going, out, True)
-        at += 1
-        going = going & (at < total)
-        going = going & (tl.load(targets + at, going, other=-1) == target)
-    tl.store(out + target, narrowed(sum_of, out), starts)

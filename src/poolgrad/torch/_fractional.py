@@ -6,6 +6,8 @@ at the next one's start. Both are here.
 
 from __future__ import annotations
 
+import copy
+import functools
 import itertools
 from collections.abc import Sequence
 from typing import Any, cast
@@ -16,12 +18,22 @@ from torch import Tensor
 from poolgrad import errors
 from poolgrad.arguments import choice, describe
 from poolgrad.errors import InvalidArgumentError, UnsupportedError
-from poolgrad.forms import Rule, plan_of, product
+from poolgrad.forms import TRUSTED, Rule, plan_of, product
 from poolgrad.kernels import cpu
 from poolgrad.torch._arguments import Numbers, checked_rank, per_axis
-from poolgrad.torch._eager import Eager, is_plain, is_traced, keep, order_in, repeated, through_operator, traced_order
-from poolgrad.torch._functions import PLACES, saving, widened
-from poolgrad.torch._memory import DTYPES, empty, laid, side
+from poolgrad.torch._eager import (
+    Eager,
+    is_plain,
+    is_traced,
+    keep,
+    kept,
+    order_in,
+    repeated,
+    through_operator,
+    traced_order,
+)
+from poolgrad.torch._functions import FLOATS, PLACES, saving, widened
+from poolgrad.torch._memory import DTYPES, empty, gpu_kernels, laid, side
 from poolgrad.torch._operators import Pooled, differentiated, needs_derivative, sequence_axes
 from poolgrad.torch._places import moved, mover
 from poolgrad.windows import Axis, torch_fractional_line
@@ -47,12 +59,39 @@ def _outputs(sizes: Sequence[int], output_size: Any, output_ratio: Any) -> tuple
     return tuple(max(int(size * ratio), 1) for size, ratio in zip(sizes, ratios, strict=True))
 
 
-def _starts(sample: Tensor, size: int, window: int, outputs: int) -> Tensor:
-    """Where the windows of each plane begin, [planes..., outputs]."""
+def _starts(sample: Tensor, size: int, window: int, outputs: int, steps: Tensor | None = None) -> Tensor:
+    """Where the windows of each plane begin, [planes..., outputs]; or the first and some others, ``steps`` in the
+    samples' dtype."""
     slope, last = torch_fractional_line(size, window, outputs)
-    steps = torch.arange(outputs, dtype=sample.dtype, device=sample.device)
+    if steps is None:
+        steps = _steps(outputs, sample)
     moved = ((steps + sample.unsqueeze(-1)) * slope).to(torch.int64)
     return torch.where(steps == outputs - 1, last, moved - moved[..., :1])
+
+
+def _steps(outputs: int, like: Tensor) -> Tensor:
+    """The numbers of windows, each rounded to the samples' dtype: a range of short ones would add up what it rounds."""
+    return torch.arange(outputs, device=like.device).to(like.dtype)
+
+
+@functools.lru_cache(maxsize=1024)
+def _always_fits(dtype: torch.dtype, size: int, window: int, outputs: int) -> bool:
+    """Do windows stay on their axis, whatever sample of [0, 1) moves them?
+
+    A start but the last one is less than ``step * slope + 1``, and that is at most ``last + 1 - slope``: but for
+    roundings, three of ``(step + sample) * slope`` and two of ``sample * slope``. While all five are less than a slope
+    the start is at most the last one. Of more windows every sample of 16 bits is tried, with the one before the last:
+    starts do not go back.
+    """
+    if outputs <= 0.25 / torch.finfo(dtype).eps:  # five times half of it, of as many slopes
+        return True
+    if dtype.itemsize > 2:
+        return False
+    ones = int(torch.ones(1, dtype=dtype).view(torch.int16))
+    every = torch.arange(ones, dtype=torch.int16).view(dtype)
+    steps = _steps(outputs, every)
+    starts = _starts(every, size, window, outputs, torch.stack([steps[0], steps[steps != steps[-1]][-1]]))
+    return bool(starts.max() <= size - window)
 
 
 def _places(samples: Tensor, sizes: Sequence[int], window: Sequence[int], outputs: Sequence[int]) -> Tensor:
@@ -70,8 +109,7 @@ def _places(samples: Tensor, sizes: Sequence[int], window: Sequence[int], output
 
 
 class _Drawing:
-    """A call on plain tensors of the host whose windows PyTorch's rule draws anew each time; to derivatives a maximum
-    like others."""
+    """A call on plain tensors whose windows PyTorch's rule draws anew each time: to derivatives a maximum like any."""
 
     family = "maximum"
     names_winners = True
@@ -83,38 +121,63 @@ class _Drawing:
         sizes, shape = tuple(input.shape[-spatial:]), tuple(input.shape)
         outputs = _outputs(sizes, output_size, output_ratio)
         window = per_axis("kernel_size", kernel_size, spatial, 1)
-        batch, channels, _ = _wanted_samples(input, spatial, window, outputs)
-        self._pick = mover("pick", input, torch.int64, sizes, outputs)
+        self._wanted = batch, channels, _ = _wanted_samples(input, spatial, window, outputs)
+        self._pick = mover("pick", input, torch.int64, sizes, outputs, TRUSTED)
         order = traced_order(input, spatial)
         inner = 1 if order[-1] == len(shape) - 1 else channels
-        plan = plan_of("maximum", PLACES, DTYPES[input.dtype], 1, (Axis(product(window), 1, product(window)),), 1)
+        outer = batch * channels // inner
         self._axes = tuple(zip(sizes, window, outputs, strict=True))
         lines = [(*torch_fractional_line(*axis), _sampled(k, spatial)) for k, axis in enumerate(self._axes)]
-        self._planes = cpu.planes(plan, batch * channels // inner, inner, (sizes, window, outputs), lines)
-        self._drawn = (batch * channels, spatial)
+        boxes = sizes, window, outputs
+        self._is_cpu = input.is_cpu
+        if self._is_cpu:
+            plan = plan_of("maximum", PLACES, DTYPES[input.dtype], 1, (Axis(product(window), 1, product(window)),), 1)
+            self._planes: Any = cpu.planes(plan, outer, inner, boxes, lines)
+        else:
+            self._planes = gpu_kernels().Planes(outer, inner, boxes, lines)
+            self._is_checked = not all(_always_fits(input.dtype, *axis) for axis in self._axes)
         self._reads, self._writes = side(shape, order), side((*shape[:-spatial], *outputs), order)
+        self._samples: Tensor | None = None
         self.gives_index = gives_index
 
     def repeated(self) -> _Drawing:
         """The same call, which is made often."""
-        self._pick.repeated(True)
+        self._pick.repeated(self._is_cpu)
         return self
+
+    def given(self, samples: Tensor) -> _Drawing:
+        """The same call on a GPU with samples that are not drawn."""
+        made = copy.copy(self)
+        made._samples, made._is_checked = _fitting(samples, self._wanted).contiguous(), True
+        return made
 
     def run(self, input: Tensor) -> tuple[Tensor, Tensor]:
         """Maxima and their places, without a derivative."""
-        samples = torch.rand(self._drawn, dtype=input.dtype, device=input.device)
+        samples = self._samples
+        if samples is None:
+            samples = torch.rand(self._wanted, dtype=input.dtype, device=input.device)
         data = laid(input, self._reads)
         out, index = empty(self._writes, input.dtype, data), empty(self._writes, torch.int64, data)
+        if self._is_cpu:
+            fits = self._find(data, samples, out, index)
+        else:
+            fits = self._planes.find(data, samples, out, index, self._is_checked)
+        if not fits and self._samples is not None:
+            raise InvalidArgumentError("_random_samples must be numbers of [0, 1): a window leaves its axis")
+        if not fits:
+            raise AssertionError("a window leaves its axis")
+        return out, index
+
+    def _find(self, data: Tensor, samples: Tensor, out: Tensor, index: Tensor) -> bool:
         made = (out.data_ptr(), index.data_ptr(), torch.get_num_threads(), cpu.isa_once())
         if samples.itemsize >= 4:
             fits = self._planes.find(data.data_ptr(), samples.data_ptr(), *made)
         else:
             several = enumerate(self._axes)
-            starts = [_starts(samples[:, _sampled(k, len(self._axes))], *axis).numpy() for k, axis in several]
+            planes = samples.flatten(0, 1)
+            starts = [_starts(planes[:, _sampled(k, len(self._axes))], *axis).numpy() for k, axis in several]
             fits = self._planes.find_from(data.data_ptr(), starts, *made)
-        if not fits:
-            raise AssertionError("a window leaves its axis")
-        return out, index
+        return bool(fits)
 
     def maxima(self, input: Tensor) -> Tensor:
         """The same without the places."""
@@ -156,18 +219,24 @@ def _wanted_samples(input: Tensor, spatial: int, window: Any, outputs: tuple[int
     return batch, input.shape[-spatial - 1], spatial
 
 
+def _fitting(samples: Tensor, wanted: tuple[int, ...]) -> Tensor:
+    """The samples that are used of those that are given."""
+    if samples.dim() != 3 or samples.shape[0] < wanted[0] or samples.shape[1:] != wanted[1:]:
+        raise InvalidArgumentError(
+            f"_random_samples must have shape {list(wanted)} or more along the batch, got {list(samples.shape)}"
+        )
+    return samples[: wanted[0]]
+
+
 def _torch_pooled(input: Tensor, spatial: int, window: Any, outputs: tuple[int, ...], samples: Any) -> Any:
     sizes = input.shape[-spatial:]
     wanted = _wanted_samples(input, spatial, window, outputs)
     if samples is None:
         samples = torch.rand(wanted, dtype=input.dtype, device=input.device)
-    if samples.dim() != 3 or samples.shape[0] < wanted[0] or samples.shape[1:] != wanted[1:]:
-        raise InvalidArgumentError(
-            f"_random_samples must have shape {list(wanted)} or more along the batch, got {list(samples.shape)}"
-        )
-    samples = samples[: wanted[0]] if input.dim() == spatial + 2 else samples[0]
+    samples = _fitting(samples, wanted)
+    samples = samples if input.dim() == spatial + 2 else samples[0]
     index = _winners(input, _places(samples, sizes, window, outputs), spatial)
-    return moved("pick", input, index, sizes, outputs), index
+    return moved("pick", input, index, sizes, outputs, flags=TRUSTED), index
 
 
 def _sequence_pooled(
@@ -195,6 +264,25 @@ def _checked_outputs(sizes: Sequence[int], outputs: Sequence[int]) -> None:
             raise InvalidArgumentError(f"output_size must be at most the input's {size} cells, got {count}")
 
 
+def _is_given_there(input: Tensor, samples: Any) -> bool:
+    """Are these plain tensors of one GPU, and the samples such as a kernel takes?"""
+    if not isinstance(samples, Tensor) or not samples.is_cuda or samples.dtype not in FLOATS:
+        return False
+    return is_plain(input) and is_plain(samples) and samples.device == input.device
+
+
+def _given_call(
+    name: str, input: Tensor, arguments: tuple[Any, ...], return_indices: bool, samples: Tensor
+) -> _Drawing:
+    """The call on tensors of a GPU whose windows follow from these samples."""
+    known = (*arguments, return_indices)
+    call = kept(name, input, known, samples)
+    if call is None:
+        call = _Drawing(input, int(name[-2]), arguments, return_indices)
+        keep(name, input, known, samples, call.repeated)
+    return cast(_Drawing, call).given(samples)
+
+
 def _fractional_max(
     spatial: int,
     input: Tensor,
@@ -216,7 +304,12 @@ def _fractional_max(
         if made is not None:
             return made
     try:
-        if draws and is_plain(input) and input.is_cpu:
+        if rule == "torch" and _is_given_there(input, samples):
+            call = _given_call(name, input, arguments, return_indices, samples)
+            if needs_derivative(input):
+                return Pooled.apply(input, None, None, None, call)
+            return call.run(input) if return_indices else call.maxima(input)
+        if draws and is_plain(input):
             call = _Drawing(input, spatial, arguments, return_indices)
             pool = call.run if return_indices else call.maxima
             saves = needs_derivative(input)

@@ -37,7 +37,7 @@ Pair = tuple[Tensor, Tensor]
 _AVERAGE = Rule()
 _LARGEST = Rule("first_nan")
 PLACES = Rule("first_nan", "position", "int64", "plane")
-_FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 # Ops that PyTorch computes in float32 under autocast on the CPU; on a GPU there are none.
 WIDENED = frozenset(
@@ -100,7 +100,7 @@ def _read(op: Op, input: Tensor, arguments: tuple[Any, ...], saves: bool, indice
         checked_rank(input, op.spatial)
         axes = op.make_axes(input.shape[-op.spatial :], *arguments)
         if op.family == "mean":
-            if input.dtype not in _FLOATS:
+            if input.dtype not in FLOATS:
                 raise UnsupportedError(f"input must have a float dtype, got {input.dtype}")
             return axes, _AVERAGE
     except errors.RAISED as error:

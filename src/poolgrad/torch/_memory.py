@@ -13,7 +13,7 @@ from torch import Tensor
 from poolgrad import results
 from poolgrad.errors import InvalidArgumentError, UnsupportedError
 from poolgrad.faults import explain
-from poolgrad.forms import TRUSTED, Rule, flattened, plan_of
+from poolgrad.forms import APART, TRUSTED, Rule, flattened, plan_of
 from poolgrad.kernels import cpu
 from poolgrad.plan import BACK, Plan, Shape
 from poolgrad.windows import Axis
@@ -119,6 +119,8 @@ class Call:
     """A plan made ready for tensors: what each looks like, and the problem of the native core."""
 
     __slots__ = (
+        "_contest",
+        "are_apart",
         "dtype",
         "index_dtype",
         "inputs",
@@ -135,10 +137,10 @@ class Call:
     )
 
     def __init__(
-        self, plan: Plan, reads: Side, writes: Side, names: Mapping[str, str] = ROLES, *, is_trusted: bool = False
+        self, plan: Plan, reads: Side, writes: Side, names: Mapping[str, str] = ROLES, *, flags: str = ""
     ) -> None:
-        """``names`` are what an error calls the tensors, by role; an index that ``is_trusted`` was made by a kernel."""
-        self.is_trusted = is_trusted
+        """``names`` are what an error calls the tensors, by role; ``flags`` say what is known of an index."""
+        self.is_trusted, self.are_apart = TRUSTED in flags, APART in flags
         self.plan, self.reads, self.writes, self.names = plan, reads, writes, names
         back = plan.family in BACK
         self.inputs, self.outputs = (writes, reads) if back else (reads, writes)
@@ -149,6 +151,7 @@ class Call:
         self.is_empty = 0 in reads.shape or 0 in writes.shape
         self.problem: Any = None  # made when a tensor of the host comes
         self.repeats: dict[int, Any] = {}  # launches, by the number of the GPU
+        self._contest: Any = None
 
     def run(
         self, data: Tensor, input: Tensor | None = None, reference: Tensor | None = None, index: Tensor | None = None
@@ -187,6 +190,16 @@ class Call:
             return False
         problem, index = self.problem or self.made_problem(), laid(index, self.outputs)
         return bool(problem.meets(index.data_ptr()))
+
+    def finds_apart(self, index: Tensor) -> bool:
+        """Are the cells of a plane that an index of a GPU names all there, and none named twice? The host waits."""
+        if self.is_empty:
+            return True
+        if self._contest is None:
+            self._contest = gpu_kernels().contest(self.plan)
+        is_odd = torch.empty(1, dtype=torch.int32, device=index.device)
+        self._contest.run((laid(index, self.outputs), is_odd), index.device)
+        return not bool(is_odd)
 
     def made_problem(self) -> Any:
         """The problem of the core, for tensors of the host."""
@@ -239,7 +252,8 @@ class Call:
         arrays = {"input": input, "reference": reference, "index": index, "input" if self.is_forward else "data": data}
         given = {role: tensor for role, tensor in arrays.items() if tensor is not None}
         if not data.is_cpu:
-            bad = _gpu().run(self.plan, given, out, out_index, is_trusted=self.is_trusted, repeats=self.repeats)
+            known = {"is_trusted": self.is_trusted, "are_apart": self.are_apart}
+            bad = gpu_kernels().run(self.plan, given, out, out_index, **known, repeats=self.repeats)
         if bad is not None:
             # The plan knows memory, not the order of axes.
             flat = {role: _in_memory_order(tensor, self.plan) for role, tensor in given.items()}
@@ -260,7 +274,7 @@ def call_of(family: str, rule: Rule, axes: Sequence[Axis], shape: Shape, order: 
     plan = plan_of(family, rule, DTYPES[dtype], outer, folded, inner)
     sides = side(shape, order), side((*shape[:-spatial], *(axis.outputs for axis in axes)), order)
     reads, writes = reversed(sides) if family in BACK else sides
-    return Call(plan, reads, writes, is_trusted=TRUSTED in rule.flags)
+    return Call(plan, reads, writes, flags=rule.flags)
 
 
 def _in_memory_order(tensor: Tensor, plan: Plan) -> Tensor:
@@ -268,7 +282,8 @@ def _in_memory_order(tensor: Tensor, plan: Plan) -> Tensor:
     return tensor.as_strided(shape, contiguous_strides(shape))
 
 
-def _gpu() -> Any:
+def gpu_kernels() -> Any:
+    """What runs on tensors of a GPU."""
     try:
         return importlib.import_module("poolgrad.kernels.gpu")
     except ImportError as error:

@@ -12,7 +12,7 @@ from torch import Tensor
 from poolgrad import errors
 from poolgrad.arguments import describe
 from poolgrad.errors import InvalidArgumentError
-from poolgrad.forms import Rule, product
+from poolgrad.forms import APART, TRUSTED, Rule, product
 from poolgrad.torch._arguments import Numbers, checked_rank, per_axis
 from poolgrad.torch._eager import Eager, is_plain, keep, kept, order_in, through_operator, traced_order
 from poolgrad.torch._functions import widened
@@ -21,21 +21,27 @@ from poolgrad.windows import Axis
 
 
 def moved(
-    family: str, data: Tensor, index: Tensor, sizes: Sequence[int], outputs: Sequence[int], like: Tensor | None = None
+    family: str,
+    data: Tensor,
+    index: Tensor,
+    sizes: Sequence[int],
+    outputs: Sequence[int],
+    like: Tensor | None = None,
+    flags: str = "",
 ) -> Tensor:
     """``route``: values to the places that ``index`` names, which add up there; ``pick``: the values at those places.
 
     Places count the cells of one plane; ``sizes`` are those of the plane, ``outputs`` those of the index. A traced
-    result lies as ``like`` does, or as the data.
+    result lies as ``like`` does, or as the data. ``flags`` say what is known of the index.
     """
     if not is_plain(data) or not is_plain(index):
-        axes, rule = _unfolded(sizes, outputs), _given_by(index.dtype)
+        axes, rule = _unfolded(sizes, outputs), _given_by(index.dtype, flags)
         order = traced_order(data if like is None else like, len(axes))
         return cast(Tensor, through_operator(family, rule, axes, order, False, data, None, None, index))
-    arguments = (tuple(sizes), tuple(outputs))
+    arguments = (tuple(sizes), tuple(outputs), flags)
     call = kept(family, data, arguments, index)
     if call is None:
-        call = mover(family, data, index.dtype, sizes, outputs)
+        call = mover(family, data, index.dtype, sizes, outputs, flags)
         keep(family, data, arguments, index, functools.partial(call.repeated, data.is_cpu))
     return cast(Tensor, call(data, None, None, index))
 
@@ -44,23 +50,18 @@ def _unfolded(sizes: Sequence[int], outputs: Sequence[int]) -> tuple[Axis, ...]:
     return tuple(Axis(size, count) for size, count in zip(sizes, outputs, strict=True))
 
 
-def _given_by(dtype: torch.dtype) -> Rule:
-    return Rule("given", "position", str(dtype).removeprefix("torch."), "plane")
+def _given_by(dtype: torch.dtype, flags: str) -> Rule:
+    return Rule("given", "position", str(dtype).removeprefix("torch."), "plane", flags)
 
 
-def mover(family: str, data: Tensor, places: torch.dtype, sizes: Sequence[int], outputs: Sequence[int]) -> Eager:
-    """A call that moves such plain data, by an index of this dtype."""
+def mover(
+    family: str, data: Tensor, places: torch.dtype, sizes: Sequence[int], outputs: Sequence[int], flags: str
+) -> Eager:
+    """A call that moves such plain data, by an index of this dtype of which ``flags`` are known."""
     axes = _unfolded(sizes, outputs)
     spatial = len(axes)
     shape = (*data.shape[:-spatial], *sizes)
-    return Eager(family, _given_by(places), axes, shape, order_in(data, spatial), data.dtype, False)
-
-
-def _meet(indices: Tensor, sizes: Sequence[int]) -> bool:
-    """Does some place occur more than once in a plane? Refuses places beyond it. On the host the core knows."""
-    once = torch.ones_like(indices, dtype=torch.int32)
-    counts = moved("route", once, indices, sizes, indices.shape[-len(sizes) :])
-    return bool((counts > 1).any())
+    return Eager(family, _given_by(places, flags), axes, shape, order_in(data, spatial), data.dtype, False)
 
 
 def _last_of_each(values: Tensor, indices: Tensor, cells: int, spatial: int) -> Tensor:
@@ -120,7 +121,8 @@ def _unpooling(name: str, values: Tensor, indices: Tensor, arguments: tuple[Any,
     if call is None:
         spatial = int(name[-2])
         sizes = _checked_sizes(values, indices, spatial, arguments)
-        call = mover("route", values, indices.dtype, sizes, values.shape[-spatial:])
+        flags = "" if values.is_cpu else TRUSTED + APART  # what is asked of a GPU's index before
+        call = mover("route", values, indices.dtype, sizes, values.shape[-spatial:], flags)
         keep(name, values, arguments, indices, functools.partial(call.repeated, values.is_cpu))
     return cast(Eager, call)
 
@@ -136,8 +138,11 @@ def _unpooled(name: str, input: Tensor, indices: Tensor, *arguments: Any) -> Ten
         values = widened(input, name)
         call = _unpooling(name, values, indices, arguments)
         sizes = list(call.shape[-spatial:])
-        if call.call.meets(indices) if indices.is_cpu else _meet(indices, sizes):
+        is_cpu = indices.is_cpu
+        if call.call.meets(indices) if is_cpu else not call.call.finds_apart(indices):
             values = _last_of_each(values, indices, product(sizes), spatial)
+            if not is_cpu:  # and places beyond the plane are refused
+                return moved("route", values, indices, sizes, values.shape[-spatial:])
         return cast(Tensor, call.plain(values, needs_derivative(values), None, None, indices))
     except errors.RAISED as error:
         raise errors.named(name, error) from None
