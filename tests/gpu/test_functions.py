@@ -258,6 +258,7 @@ def test_drawn_windows_of_odd_tensors() -> None:
         assert torch.equal(long.flatten().gather(0, index.flatten()), y.flatten())
 
 
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype")
 def test_drawn_windows_without_a_wait() -> None:
     """Neither drawn windows nor their gradient wait for the device."""
     x = torch.randn(2, 3, 9, 8, device="cuda", requires_grad=True)
