@@ -109,6 +109,12 @@ void* thread_scratch(std::int64_t bytes, bool calls);
 // Do results lie on the input's side?
 bool goes_back(const Problem& p);
 
+// The arrays that a family and selector read.
+struct Reads {
+  bool input, reference, index, data;
+};
+Reads reads_of(const Problem& p);
+
 // Is a result of this size better written past the caches?
 bool is_streamed(std::int64_t bytes);
 

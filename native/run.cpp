@@ -241,13 +241,18 @@ bool goes_back(const Problem& p) { return p.family == Family::spread || p.family
 
 bool is_streamed(std::int64_t bytes) { return bytes > (std::int64_t(8) << 20); }
 
-bool has_buffers(const Problem& p, const Buffers& b) {
+Reads reads_of(const Problem& p) {
   const bool selects = p.family == Family::pick || p.family == Family::route;
   const bool by_index = p.selector == Selector::offset || p.selector == Selector::given;
   const bool by_reference = p.selector == Selector::first_equal || p.selector == Selector::all_near || p.verify;
-  const bool reads_input = p.family == Family::mean || p.family == Family::maximum || (selects && !by_index);
-  return (b.input != nullptr || !reads_input) && (b.data != nullptr || !(selects || p.family == Family::spread)) &&
-         (b.index != nullptr || !(selects && by_index)) && (b.reference != nullptr || !(selects && by_reference));
+  return {p.family == Family::mean || p.family == Family::maximum || (selects && !by_index), selects && by_reference,
+          selects && by_index, selects || p.family == Family::spread};
+}
+
+bool has_buffers(const Problem& p, const Buffers& b) {
+  const Reads reads = reads_of(p);
+  return (b.input != nullptr || !reads.input) && (b.reference != nullptr || !reads.reference) &&
+         (b.index != nullptr || !reads.index) && (b.data != nullptr || !reads.data);
 }
 
 Status run(const Problem& problem, const Buffers& buffers, const Isa& isa, int threads,

@@ -26,12 +26,14 @@ Turned::Turned(const Problem& problem, const Buffers& buffers, const Kernels& ke
     return;
   }
   const bool back = goes_back(p_);
-  input_ = {buffers.input != nullptr ? cells : 0, item};
-  reference_ = {buffers.reference != nullptr ? windows : 0, item};
-  index_ = {buffers.index != nullptr ? windows : 0, index_item};
-  data_ = {buffers.data == nullptr ? 0 : back ? windows : cells, item};
+  const Reads reads = reads_of(p_);
+  input_ = {reads.input ? cells : 0, item};
+  reference_ = {reads.reference ? windows : 0, item};
+  index_ = {reads.index ? windows : 0, index_item};
+  data_ = {!reads.data ? 0 : back ? windows : cells, item};
   out_ = {back ? cells : windows, item};
-  out_index_ = {buffers.out_index != nullptr ? windows : 0, index_item};
+  const bool tells = p_.selector != Selector::floor && buffers.out_index != nullptr;
+  out_index_ = {p_.family == Family::maximum && tells ? windows : 0, index_item};
   streams_ = is_streamed(p_.outer * out_.elements * item);
   const bool has_lines = reinterpret_cast<std::uintptr_t>(buffers.out) % 64 == 0 && out_.elements * item % 64 == 0;
   waiting_ = {streams_ && !(has_lines && item * block >= 64) ? out_.elements : 0, item};
