@@ -271,9 +271,14 @@ def test_drawn_windows_without_a_wait() -> None:
     before = torch.cuda.get_sync_debug_mode()
     torch.cuda.set_sync_debug_mode("error")
     try:
-        call()
+        with pytest.raises(RuntimeError, match="synchronizing"):
+            x.sum().item()
+        index, grad = call()
     finally:
         torch.cuda.set_sync_debug_mode(before)
+    assert torch.equal(
+        grad.flatten(2), torch.zeros_like(grad).flatten(2).scatter_add(2, index.flatten(2), grad.new_ones(2, 3, 18))
+    )
 
 
 def test_unpooling_again_and_again() -> None:

@@ -74,9 +74,14 @@ def add_runs(grad, order, targets, out, total, LB: tl.constexpr, ACC: tl.constex
 
 
 @triton.jit
-def is_there(position, cell, limit, BY_POSITION: tl.constexpr):
-    """Is a position one of its part of the input, or its cell one of the whole?"""
-    return inside(position if BY_POSITION else cell, limit)
+def named_there(
+    index, total, outputs, inner, outer_step, cell_step, inner_step, limit,
+    BY_POSITION: tl.constexpr, LB: tl.constexpr, WIDE: tl.constexpr,
+):  # fmt: skip
+    """This program's entries, which of them exist, their cells, and which of those are there: in their part of the
+    input by position, or in the whole."""
+    i, live, position, cell = named(index, total, outputs, inner, outer_step, cell_step, inner_step, LB, WIDE)
+    return i, live, cell, live & inside(position if BY_POSITION else cell, limit)
 
 
 @triton.jit(do_not_specialize=[*_ANY, "none"])
@@ -85,8 +90,9 @@ def bad_positions(
     BY_POSITION: tl.constexpr, LB: tl.constexpr, WIDE: tl.constexpr,
 ):  # fmt: skip
     """The first of a program's entries that names no cell, or `none`."""
-    i, live, position, cell = named(index, total, outputs, inner, outer_step, cell_step, inner_step, LB, WIDE)
-    good = is_there(position, cell, limit, BY_POSITION)
+    i, live, _, good = named_there(
+        index, total, outputs, inner, outer_step, cell_step, inner_step, limit, BY_POSITION, LB, WIDE
+    )
     tl.store(out + tl.program_id(0), tl.min(tl.where(live & ~good, i.to(tl.int64), none)))
 
 
@@ -96,8 +102,10 @@ def claim(
     BY_POSITION: tl.constexpr, LB: tl.constexpr, WIDE: tl.constexpr,
 ):  # fmt: skip
     """Entries write their numbers at the cells they name: some number stays. What `contest` says is no before."""
-    i, live, position, cell = named(index, total, outputs, inner, outer_step, cell_step, inner_step, LB, WIDE)
-    tl.store(owners + cell, i.to(owners.dtype.element_ty), live & is_there(position, cell, limit, BY_POSITION))
+    i, _, cell, good = named_there(
+        index, total, outputs, inner, outer_step, cell_step, inner_step, limit, BY_POSITION, LB, WIDE
+    )
+    tl.store(owners + cell, i.to(owners.dtype.element_ty), good)
     tl.store(is_odd, 0, tl.program_id(0) == 0)
 
 
@@ -107,7 +115,8 @@ def contest(
     BY_POSITION: tl.constexpr, LB: tl.constexpr, WIDE: tl.constexpr,
 ):  # fmt: skip
     """Is there an entry that names no cell, or whose number did not stay because another names the same one?"""
-    i, live, position, cell = named(index, total, outputs, inner, outer_step, cell_step, inner_step, LB, WIDE)
-    good = live & is_there(position, cell, limit, BY_POSITION)
+    i, live, cell, good = named_there(
+        index, total, outputs, inner, outer_step, cell_step, inner_step, limit, BY_POSITION, LB, WIDE
+    )
     good = good & (tl.load(owners + cell, good, other=0) == i)
     tl.store(is_odd, 1, tl.max((live & ~good).to(tl.int32)) > 0)
