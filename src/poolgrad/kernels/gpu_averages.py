@@ -140,7 +140,8 @@ def _slide(plan: Plan, given: Shares, x: Any, out: Any) -> None:
     launch(
         slides.slide_rows, grid, march.warps,
         x, out, *weights, given.numbers, lanes, quads, d, h, w // even[0],
-        *sources[:2], sources[2] // even[1], steps, *common, march.lanes, _SUMS[x.dtype], *even, ahead,
+        *sources[:2], sources[2] // even[1], steps, *common, march.lanes, _SUMS[x.dtype], *even,
+        even[0] >= 4 or (w >= 4 and even[1] < 4), results[2] == sources[2], ahead,
     )  # fmt: skip
 
 

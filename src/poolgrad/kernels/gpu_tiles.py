@@ -26,7 +26,7 @@ class March(NamedTuple):
 SLIDE_INNER = {(False, False): March(128, 12, 1, 2), (False, True): March(128, 32, 1, 4),
                (True, False): March(128, 32, 1, 4), (True, True): March(256, 16, 1, 4)}  # fmt: skip
 """Sums at stride 1 whose lanes are inner elements, of 16 bits or more, without and with windows along D."""
-SLIDE_ROWS = {False: March(64, 16, 2), True: March(64, 32, 2)}
+SLIDE_ROWS = {False: March(64, 18, 1), True: March(64, 32, 2)}
 """The same where inner is 1."""
 ROUTE = {(True, False): March(256, 8, 2), (True, True): March(512, 16, 4),
          (False, False): March(128, 8, 4), (False, True): March(128, 16, 4)}  # fmt: skip

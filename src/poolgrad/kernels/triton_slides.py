@@ -8,7 +8,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from poolgrad.kernels.triton_tiles import fours, inside, joined, narrowed, quads, segment, store_fours
+from poolgrad.kernels.triton_tiles import fours, inside, joined, narrowed, quads, segment
 
 
 @triton.jit(do_not_specialize=["outer", "D", "H", "W", "AD", "AH", "AW", "WS"])
@@ -100,19 +100,27 @@ def slide_inner(
 
 @triton.jit
 def row_sources(
-    planes, w, depths, widths, in_h, AW, KD: tl.constexpr, KW: tl.constexpr, FW: tl.constexpr, ALIGNED: tl.constexpr
+    planes, w, depths, widths, AW, KD: tl.constexpr, KW: tl.constexpr, FW: tl.constexpr,
+    WHOLE: tl.constexpr, ALIGNED: tl.constexpr,
 ):  # fmt: skip
-    """What the four results of each lane have as sources in a row of KD planes: KW + 3 of each."""
+    """What the four results of each lane have as sources in a row of KD planes: KW + 3 of each.
+
+    Where WHOLE, sources in the results' own columns are there.
+    """
     found = ()
     for a in tl.static_range(KD):
-        ok = tl.where(in_h, depths[a], False)
         if ALIGNED:
-            four = fours(planes[a], w, ok, AW, 0)
+            four = fours(planes[a], w, depths[a], AW, 0)
         for j in tl.static_range(KW + 3):
             if ALIGNED and j + FW >= 0 and j + FW < 4:
                 found = found + (four[j + FW],)
+            elif WHOLE and j + FW >= 0 and j + FW < 4:
+                if KD == 1:
+                    found = found + (tl.load(planes[a] + (j + FW)),)
+                else:
+                    found = found + (tl.load(planes[a] + (j + FW), depths[a], other=0),)
             else:
-                found = found + (tl.load(planes[a] + (j + FW), ok & widths[j], other=0),)
+                found = found + (tl.load(planes[a] + (j + FW), depths[a] & widths[j], other=0),)
     return found
 
 
@@ -125,32 +133,61 @@ def moved_by(pointers, step, N: tl.constexpr):
     return moved
 
 
+@triton.jit
+def store_sums(
+    columns, out, at, w, W, h, factor, divisors, by_h, KW: tl.constexpr, DIVIDES: tl.constexpr, WHOLE: tl.constexpr
+):  # fmt: skip
+    """Stores four results a lane, of row h, given the sums of their columns."""
+    if DIVIDES:
+        divisor_h = tl.load(by_h + h)
+    results = ()
+    for p in tl.static_range(4):
+        total = columns[p]
+        for e in tl.static_range(1, KW):
+            total = total + columns[p + e]
+        scale = factor
+        if DIVIDES:
+            scale = (1.0 / (divisors[p] * divisor_h)).to(total.dtype)
+        results = results + (narrowed(total * scale, out),)
+    if WHOLE:
+        tl.store(at, joined(results))
+    else:
+        tl.store(at, joined(results), w[:, None] + tl.arange(0, 4)[None, :] < W)
+
+
 @triton.jit(do_not_specialize=["lanes", "QW", "D", "H", "AD", "AH", "HS"])
 def slide_rows(
     x, out, by_d, by_h, by_w, numbers, lanes, QW, D, H, W, AD, AH, AW, HS,
     KD: tl.constexpr, KH: tl.constexpr, KW: tl.constexpr,
     FD: tl.constexpr, FH: tl.constexpr, FW: tl.constexpr,
     SPREAD: tl.constexpr, WEIGHS: tl.constexpr, LB: tl.constexpr, ACC: tl.constexpr,
-    WE: tl.constexpr, AE: tl.constexpr, AHEAD: tl.constexpr,
+    WE: tl.constexpr, AE: tl.constexpr, WHOLE: tl.constexpr, SAME: tl.constexpr, AHEAD: tl.constexpr,
 ):  # fmt: skip
     """The same where inner is 1: a lane has four results side by side, and takes rows one after the other, HS of them.
 
     W and AW come divided by the powers of two WE and AE. Where rows begin at multiples of four elements, four sources
-    are loaded at once. AHEAD rows are on their way while one is summed.
+    are loaded at once. Where WHOLE, all four results of a lane are there: the last ones of a row may be those of two
+    lanes, which find the same. SAME rows have as many sources as results. AHEAD rows are on their way while one is
+    summed. Sums begin with zeros, so that none is a negative zero, and a row that is not there changes none.
     """
     W = W * WE
     AW = AW * AE
     begin, block = segment(H, HS)
     n, _, d, w, live = quads(block, lanes, 1, D, QW, LB)
-    result = out + (((n * D + d) * H + begin) * W + w)
+    if WHOLE and WE < 4:
+        w = tl.minimum(w, W - 4)
+    result = (out + (((n * D + d) * H + begin) * W + w))[:, None] + tl.arange(0, 4)[None, :]
     factor = tl.load(numbers).to(ACC)
     weight = tl.load(numbers + 2).to(ACC)
+    first = begin + FH
+    start = tl.maximum(-first, 0)
+    stop = tl.minimum(HS + (KH - 1), AH - first)
     planes = ()
     depths = ()
     parts_d = ()
     for a in tl.static_range(KD):
-        planes = planes + (x + (((n * AD + (d + (a + FD))) * AH + (begin + FH)) * AW + w),)
-        depths = depths + (live & inside(d + (a + FD), AD),)
+        planes = planes + (x + (((n * AD + (d + (a + FD))) * AH + (first + start)) * AW + w),)
+        depths = depths + (inside(d + (a + FD), AD),)
         if SPREAD and WEIGHS == "own":
             parts_d = parts_d + (tl.load(by_d + d + (a + FD), depths[a], other=0.0),)
     widths = ()
@@ -158,32 +195,27 @@ def slide_rows(
     for j in tl.static_range(KW + 3):
         widths = widths + (inside(w + (j + FW), AW),)
         if SPREAD and WEIGHS == "own":
-            parts_w = parts_w + (tl.load(by_w + w + (j + FW), live & widths[j], other=0.0),)
+            parts_w = parts_w + (tl.load(by_w + w + (j + FW), widths[j], other=0.0),)
+    divisors = ()
     if WEIGHS == "own" and not SPREAD:
-        divisor_d = tl.load(by_d + d, live, other=1.0)
-        divisors = ()
+        divisor_d = tl.load(by_d + d)
         for p in tl.static_range(4):
-            divisors = divisors + (divisor_d * tl.load(by_w + w + p, live & (w + p < W), other=1.0),)
-    ring = (tl.zeros((LB,), ACC),) * ((KH - 1) * (KW + 3))
+            divisors = divisors + (divisor_d * tl.load(by_w + w + p, w + p < W, other=1.0),)
+    sums = (tl.zeros((LB,), ACC),) * ((KH - 1) * (KW + 3))
     ahead = ()
     for t in tl.static_range(AHEAD):
-        ahead = ahead + row_sources(planes, w, depths, widths, inside(begin + t + FH, AH), AW, KD, KW, FW, AE >= 4)
-        planes = moved_by(planes, AW, KD)
-    for t in range(HS + KH - 1):
-        ah = begin + t + FH
+        ahead = ahead + row_sources(planes, w, depths, widths, AW, KD, KW, FW, WHOLE and SAME, AE >= 4)
+        planes = moved_by(planes, tl.where(start + (t + 1) < stop, AW, 0), KD)
+    for t in range(start, stop):
         if SPREAD and WEIGHS == "own":
-            part_h = tl.load(by_h + ah, inside(ah, AH), other=0.0)
-        terms = ahead
-        next_row = row_sources(planes, w, depths, widths, inside(ah + AHEAD, AH), AW, KD, KW, FW, AE >= 4)
-        ahead = ahead[KD * (KW + 3) :] + next_row
-        planes = moved_by(planes, AW, KD)
+            part_h = tl.load(by_h + first + t)
         lines = (tl.zeros((LB,), ACC),) * (KW + 3)
         for a in tl.static_range(KD):
             if SPREAD and WEIGHS == "own":
                 part = parts_d[a] * part_h
             new = ()
             for j in tl.static_range(KW + 3):
-                term = terms[a * (KW + 3) + j].to(ACC)
+                term = ahead[a * (KW + 3) + j].to(ACC)
                 if SPREAD and WEIGHS == "own":
                     new = new + (tl.fma(term, part * parts_w[j], lines[j]),)
                 elif SPREAD and WEIGHS == "same":
@@ -191,25 +223,25 @@ def slide_rows(
                 else:
                     new = new + (lines[j] + term,)
             lines = new
-        ring = ring + lines
+        next_row = row_sources(planes, w, depths, widths, AW, KD, KW, FW, WHOLE and SAME, AE >= 4)
+        ahead = ahead[KD * (KW + 3) :] + next_row
+        planes = moved_by(planes, tl.where(t + (AHEAD + 1) < stop, AW, 0), KD)
         columns = ()
         for j in tl.static_range(KW + 3):
-            column = ring[j]
-            for b in tl.static_range(1, KH):
-                column = column + ring[b * (KW + 3) + j]
-            columns = columns + (column,)
-        now = t - (KH - 1)
-        fits = (now >= 0) & (begin + now < H)
-        if WEIGHS == "own" and not SPREAD:
-            divisor_h = tl.load(by_h + begin + now, fits, other=1.0)
-        results = ()
-        for p in tl.static_range(4):
-            total = columns[p]
-            for e in tl.static_range(1, KW):
-                total = total + columns[p + e]
-            scale = factor
-            if WEIGHS == "own" and not SPREAD:
-                scale = (1.0 / (divisors[p] * divisor_h)).to(ACC)
-            results = results + (narrowed((total + 0.0) * scale, out),)
-        store_fours(joined(results), result + now * W, w, tl.where(fits, live, False), W)
-        ring = ring[KW + 3 :]
+            columns = columns + (sums[j] + lines[j],)
+        waiting = ()
+        for b in tl.static_range(1, KH - 1):
+            for j in tl.static_range(KW + 3):
+                waiting = waiting + (sums[b * (KW + 3) + j] + lines[j],)
+        sums = waiting + lines
+        h = t - (KH - 1)
+        if (h >= 0) & (begin + h < H):
+            at = result + h * W
+            store_sums(columns, out, at, w, W, begin + h, factor, divisors, by_h, KW, WEIGHS == "own" and not SPREAD, WHOLE)
+    for b in tl.static_range(KH - 1):
+        h = stop + (b - (KH - 1))
+        if (h >= 0) & (h < HS) & (begin + h < H):
+            at = result + h * W
+            store_sums(
+                sums[b * (KW + 3) : (b + 1) * (KW + 3)], out, at, w, W, begin + h, factor, divisors, by_h, KW, WEIGHS == "own" and not SPREAD, WHOLE
+            )

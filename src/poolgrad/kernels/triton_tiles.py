@@ -154,9 +154,20 @@ def pairs(row, first, ok, W, other: tl.constexpr, RB: tl.constexpr, LB: tl.const
 
 @triton.jit
 def quads(block, rows, D, H, QW, RB: tl.constexpr):
-    """The elements [n, d, h, w] of a block of lanes that have four columns each, `w` and the next, of QW times four."""
-    row = block * RB + tl.arange(0, RB)
+    """The elements [n, d, h, w] of a block of lanes that have four columns each, `w` and the next, of QW times four.
+
+    Lanes beyond the last one have its elements, and do not live.
+    """
+    if rows.dtype == tl.int32:  # which such lanes may exceed
+        row = block.to(tl.uint32) * RB + tl.arange(0, RB).to(tl.uint32)
+        rows = rows.to(tl.uint32)
+        D = tl.to_tensor(D).to(tl.uint32)
+        H = tl.to_tensor(H).to(tl.uint32)
+        QW = tl.to_tensor(QW).to(tl.uint32)
+    else:
+        row = block.to(tl.int64) * RB + tl.arange(0, RB)
     live = row < rows
+    row = tl.minimum(row, rows - 1)
     w = (row % QW).to(tl.int32) * 4
     row = row // QW
     h = (row % H).to(tl.int32)
