@@ -130,7 +130,7 @@ def _slide(plan: Plan, given: Shares, x: Any, out: Any) -> None:
         )  # fmt: skip
         return
     even = [math.gcd(side[2], 16) for side in (results, sources)]
-    march = SLIDE_ROWS[axes[0].window > 1]
+    march = SLIDE_ROWS[x.element_size() == 2, axes[0].window > 1]
     quads = -(-w // 4)
     lanes = plan.outer * d * quads
     steps = balanced(h, march.steps)

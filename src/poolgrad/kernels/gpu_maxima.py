@@ -10,6 +10,7 @@ from typing import Any
 import torch
 import triton.language as tl
 
+from poolgrad.kernels import triton_even as evenly
 from poolgrad.kernels import triton_maxima as kernels
 from poolgrad.kernels import triton_picks as picks
 from poolgrad.kernels import triton_planes as planes_of
@@ -17,6 +18,8 @@ from poolgrad.kernels import triton_routes as routes
 from poolgrad.kernels.gpu_launch import clear, kept, launch, memory
 from poolgrad.kernels.gpu_tables import box, origins_of, skips_of, table, whole_of
 from poolgrad.kernels.gpu_tiles import (
+    EVEN,
+    EVEN_LANE,
     LANES,
     PLANES,
     PLANES_AT_ONCE,
@@ -217,7 +220,9 @@ def route(plan: Plan, arrays: dict[str, Any], out: Any) -> None:
     if how != "place":
         _route_any(plan, how, grad, grad, arrays["input"], by, out)
     elif is_plain(plan) and is_small(plan, back=True) and by.dtype == torch.uint8 and not plan.last_axis_slowest:
-        if _marches(plan):
+        if _is_even(plan, grad):
+            _even(plan, grad, by, out)
+        elif _marches(plan):
             _march(plan, grad, by, out)
         else:
             _route(plan, grad, by, out)
@@ -263,6 +268,46 @@ def _march(plan: Plan, grad: Any, places: Any, out: Any) -> None:
         routes.route_march, programs, march.warps,
         grad, places, out, rows, *along[:2], sizes[2], *along[3:5], sizes[5], plan.inner, columns, steps, *along[7:],
         deep, last, row_block, lanes, *_sums(grad), *evens(plan),
+    )  # fmt: skip
+
+
+def _is_even(plan: Plan, grad: Any) -> bool:
+    """Are windows as many as cells, one cell apart, and elements short, with lanes of eight? Along W of single elements
+    a lane has one neighbour before it and one after it."""
+    if not _marches(plan) or grad.element_size() != 2 or any(axis.outputs != axis.size for axis in plan.axes):
+        return False
+    depth, high, last = plan.axes
+    if _place_elements(plan) < EVEN_LANE:
+        return False
+    return plan.inner % EVEN_LANE == 0 or (plan.inner == 1 and last.window == 3 and last.pad == 1)
+
+
+def _has_factors(tensor: Any) -> bool:
+    """Are there ones and zeros in the elements' own type where places are equal and not?"""
+    return tensor.dtype == torch.float16 or not tensor.is_cuda or torch.cuda.get_device_capability(tensor.device) >= (9, 0)
+
+
+def _place_elements(plan: Plan) -> int:
+    """Elements at one place of the axis that a kernel goes along."""
+    _, high, last = plan.axes
+    return (high.size if plan.axes[0].window > 1 else 1) * last.size * plan.inner
+
+
+def _even(plan: Plan, grad: Any, places: Any, out: Any) -> None:
+    deep = plan.axes[0].window > 1
+    outer = plan.outer if deep else plan.outer * plan.axes[0].size
+    span, line = _place_elements(plan), plan.axes[2].size * plan.inner
+    march = EVEN[plan.inner > 1, deep]
+    length = plan.axes[0 if deep else 1].size
+    in_place = -(-span // EVEN_LANE)
+    lanes = outer * in_place
+    steps, row_block = balanced(length, march.steps), march.lanes // EVEN_LANE
+    programs = -(-lanes // row_block) * -(-length // steps)
+    even_span, even_line = math.gcd(span, 16), math.gcd(line, 16)
+    launch(
+        evenly.route_even, programs, march.warps,
+        grad, places, out, lanes, in_place, length, span // even_span, line // even_line, _inputs(plan), steps,
+        *_along(plan, deep)[7:], plan.inner, row_block, EVEN_LANE, *_sums(grad), _has_factors(grad), even_span, even_line,
     )  # fmt: skip
 
 

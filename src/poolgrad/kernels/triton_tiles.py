@@ -159,11 +159,12 @@ def quads(block, rows, D, H, QW, RB: tl.constexpr):
     Lanes beyond the last one have its elements, and do not live.
     """
     if rows.dtype == tl.int32:  # which such lanes may exceed
+        none = tl.full((), 0, tl.uint32)
         row = block.to(tl.uint32) * RB + tl.arange(0, RB).to(tl.uint32)
         rows = rows.to(tl.uint32)
-        D = tl.to_tensor(D).to(tl.uint32)
-        H = tl.to_tensor(H).to(tl.uint32)
-        QW = tl.to_tensor(QW).to(tl.uint32)
+        D = none + D
+        H = none + H
+        QW = none + QW
     else:
         row = block.to(tl.int64) * RB + tl.arange(0, RB)
     live = row < rows
