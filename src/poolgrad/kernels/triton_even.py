@@ -263,6 +263,7 @@ def route_even(
         if PACKED:
             is_open = tl.max(tl.max((marks != marks).to(tl.int32), axis=1), axis=0) > 0
     if is_open:
+        tl.debug_barrier()  # what was stored before is overwritten
         even_march(
             grad, index, out, source, target, total, start, stop, most, span, line,
             KM, KH, KW, FW, CELL, RB, V, ACC, PACKED, TIMES, True,
