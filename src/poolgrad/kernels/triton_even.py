@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 
 from poolgrad.kernels.triton_routes import chosen
-from poolgrad.kernels.triton_tiles import inside, narrowed, segment
+from poolgrad.kernels.triton_tiles import inside, narrowed, segment_of
 
 # Eight elements of 16 bits and their neighbours, $8 to $11, $12 and $20: those one before each, and one after.
 _MOVED = tl.constexpr("""
@@ -152,7 +152,8 @@ def even_row(
     for e in tl.static_range(KW):
         there = own + (e + FW) * CELL
         if GUARDED:
-            ok = inside(there, total)
+            # Lanes lie in the tensor or not where all steps are multiples of them.
+            ok = inside(at + (e + FW) * CELL if CELL % V == 0 else there, total)
             place = tl.load(index + there, ok, other=255)
             term = tl.load(grad + there, ok, other=0)
         elif PACKED and CELL == 1:
@@ -202,15 +203,13 @@ def even_march(
         if PACKED and not GUARDED:
             marks = marked(marks, sums[0])
         now = t - (KM - 1)
-        if (now >= 0) & (now < most):
-            tl.store(out + (target + now * span + column), narrowed(sums[0], out))
+        tl.store(out + (target + now * span + column), narrowed(sums[0], out), (now >= 0) & (now < most))
         sums = sums[1:]
     for k in tl.static_range(KM - 1):
         now = stop + (k - (KM - 1))
         if PACKED and not GUARDED:
             marks = marked(marks, sums[k])
-        if (now >= 0) & (now < most):
-            tl.store(out + (target + now * span + column), narrowed(sums[k], out))
+        tl.store(out + (target + now * span + column), narrowed(sums[k], out), (now >= 0) & (now < most))
     return marks
 
 
@@ -243,7 +242,7 @@ def route_even(
     FW: tl.constexpr = PW - (KW - 1)
     span = span.to(tl.int64) * SE
     line = line.to(tl.int64) * LE
-    begin, block = segment(M, STEPS)
+    begin, block = segment_of((tl.program_id(0) + tl.num_programs(0) - 1) % tl.num_programs(0), M, STEPS)
     target = lane_start(tl.minimum(block * RB + tl.arange(0, RB)[:, None], lanes - 1), lanes, Q, M, begin, span, V)
     first = begin + FM
     start = tl.maximum(-first, 0)

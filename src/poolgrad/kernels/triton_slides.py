@@ -41,7 +41,7 @@ def slide_inner(
     source = x + n.to(tl.int64) * AD * AH * AW * inner + lanes
     result = out + n.to(tl.int64) * D * H * W * inner + lanes
     zero = tl.zeros((RB, LB), ACC)
-    ring = (zero,) * ((KW - 1) * HR)
+    sums = (zero,) * ((KW - 1) * HR)
     steps = ()
     oks = ()
     parts = ()
@@ -81,11 +81,10 @@ def slide_inner(
                 column = column + lines[r + k]
             columns = columns + (column,)
         w = begin + t - (KW - 1)
-        ring = ring + columns
         for r in tl.static_range(HR):
-            total = ring[r]
-            for k in tl.static_range(1, KW):
-                total = total + ring[k * HR + r]
+            total = columns[r]
+            if KW > 1:
+                total = sums[r] + total
             h = h0 + r
             fits = (w >= begin) & (w < W) & (h < H)
             scale = factor
@@ -93,8 +92,13 @@ def slide_inner(
                 divisor = tl.load(by_d + d) * tl.load(by_h + h, fits, other=1.0) * tl.load(by_w + w, fits, other=1.0)
                 scale = (1.0 / divisor).to(ACC)
             to = result + ((d * H + h).to(tl.int64) * W + w) * cell_step
-            tl.store(to, narrowed((total + 0.0) * scale, out), tl.where(fits, live, False))
-        ring = ring[HR:]
+            tl.store(to, narrowed(total * scale, out), tl.where(fits, live, False))
+        waiting = ()
+        for k in tl.static_range(1, KW - 1):
+            for r in tl.static_range(HR):
+                waiting = waiting + (sums[k * HR + r] + columns[r],)
+        if KW > 1:
+            sums = waiting + columns
         source += cell_step
 
 

@@ -272,10 +272,16 @@ def store_phases(
 
 
 @triton.jit
-def segment(length, STEPS):
+def segment_of(program, length, STEPS):
     """Where a program that goes STEPS along an axis begins, and the number of those beside it, a wide one."""
     segments = tl.cdiv(length, STEPS)
-    return tl.program_id(0) % segments * STEPS, (tl.program_id(0) // segments).to(tl.int64)
+    return program % segments * STEPS, (program // segments).to(tl.int64)
+
+
+@triton.jit
+def segment(length, STEPS):
+    """The same for this program."""
+    return segment_of(tl.program_id(0), length, STEPS)
 
 
 @triton.jit
