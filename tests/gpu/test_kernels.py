@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from poolgrad.errors import UnsupportedError
-from poolgrad.kernels import gpu, gpu_maxima
+from poolgrad.kernels import gpu, gpu_averages, gpu_maxima
+from poolgrad.kernels.gpu_tiles import March
 from poolgrad.plan import fold, make
 from poolgrad.windows import Axis, make_axis, torch_axis
 from tests.gpu.cases import DTYPES, Case, case_of, drawn_case
@@ -111,6 +112,44 @@ def test_places_of_many_windows_that_are_no_maxima(inner: int, monkeypatch: pyte
     some = torch.rand(first.arrays["index"].shape, generator=torch.Generator().manual_seed(inner)) < 0.5
     mixed = torch.where(some, first.arrays["index"], second.arrays["index"])
     check(Case(first.plan, {**first.arrays, "index": mixed}))
+
+
+@pytest.mark.parametrize("is_finite", [True, False], ids=["finite", "not finite"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize(
+    ("sizes", "inner"), [((9, 8), 1), ((6, 13), 1), ((4, 3, 5), 1), ((6, 4), 8), ((4, 3, 2), 16)], ids=str
+)
+def test_windows_as_many_as_cells(
+    sizes: tuple[int, ...], inner: int, dtype: str, is_finite: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All elements are one line there. Programs are small, so that some lie at an end of it and some do not."""
+    for last, deep in itertools.product((False, True), repeat=2):
+        monkeypatch.setitem(gpu_maxima.EVEN, (last, deep), March(256, 3, 1))
+    axes = [make_axis("x", size, 3, 1, "same") for size in sizes]
+    case = case_of(random.Random(f"{sizes} {dtype}"), "route", "offset", dtype, 60 // inner + 1, axes, inner)
+    assert gpu_maxima._is_even(case.plan, case.arrays["data"])
+    some = case.arrays["data"].view(-1)
+    if is_finite:
+        some[some.isnan() | some.isinf()] = 1.5
+    else:
+        some[3::101], some[50::203], some[99::211] = float("nan"), float("inf"), -0.0
+    check(case)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+@pytest.mark.parametrize("width", [3, 5, 8, 11])
+@pytest.mark.parametrize("padding", ["same", "valid"])
+def test_rows_whose_lanes_overlap(padding: str, width: int, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lanes of four at the end of a row share results; rows come in pieces, the last one shorter."""
+    for short, deep in itertools.product((False, True), repeat=2):
+        monkeypatch.setitem(gpu_averages.SLIDE_ROWS, (short, deep), March(32, 3, 1))
+    draw = random.Random(f"{padding} {width} {dtype}")
+    for axes in (
+        [make_axis("x", 7, 3, 1, padding)],
+        [make_axis("x", 4, 2, 1, padding), make_axis("x", 5, 3, 1, padding)],
+    ):
+        for family in ("mean", "spread"):
+            check(case_of(draw, family, "none", dtype, 3, [*axes, make_axis("x", width, 3, 1, padding)], 1))
 
 
 def test_integers_are_refused() -> None:

@@ -14,7 +14,7 @@ import poolgrad
 ROOT = Path(poolgrad.__file__).parent
 
 _GPU = ("kernels.gpu_launch", "kernels.gpu_tables", "kernels.gpu_tiles")
-_MAXIMA = {f"kernels.triton_{name}" for name in ("maxima", "routes", "planes", "picks")}
+_MAXIMA = {f"kernels.triton_{name}" for name in ("maxima", "routes", "even", "planes", "picks")}
 _FAMILIES = {f"kernels.gpu_{name}" for name in ("averages", "maxima", "given", "drawn")}
 
 # Module -> those it may import when it is imported itself. A folder's name stands for all in it.
@@ -41,6 +41,7 @@ ALLOWED: dict[str, set[str]] = {
     "kernels.triton_slides": {"kernels.triton_tiles"},
     "kernels.triton_maxima": {"kernels.triton_tiles"},
     "kernels.triton_routes": {"kernels.triton_tiles"},
+    "kernels.triton_even": {"kernels.triton_tiles", "kernels.triton_routes"},
     "kernels.triton_planes": {"kernels.triton_tiles"},
     "kernels.triton_picks": {"kernels.triton_tiles", "kernels.triton_routes"},
     "kernels.triton_drawn": {"kernels.triton_tiles", "kernels.triton_maxima"},
@@ -83,7 +84,7 @@ OPTIONAL = {"torch", "jax", "cupy", "dask", "triton", "matplotlib", "ml_dtypes",
 OPTIONAL |= {"starlette", "uvicorn", "anywidget", "traitlets"}
 NEEDING = {"demo_picture": {"matplotlib"}, "frontends._torch": {"torch"}, "torch": {"torch"}}
 NEEDING |= {"frontends._cupy": {"cupy", "torch"}}
-_TRITON = ("tiles", "sums", "slides", "maxima", "routes", "planes", "picks", "drawn", "given")
+_TRITON = ("tiles", "sums", "slides", "maxima", "even", "routes", "planes", "picks", "drawn", "given")
 NEEDING |= {f"kernels.triton_{name}": {"triton"} for name in _TRITON}
 NEEDING |= {name: {"torch", "triton"} for name in ("kernels.gpu", *_GPU[:2], *_FAMILIES)}
 NEEDING |= {"studio.server": {"starlette", "uvicorn"}, "studio.widget": {"anywidget", "traitlets"}}

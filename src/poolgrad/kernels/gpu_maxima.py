@@ -234,9 +234,15 @@ def route(plan: Plan, arrays: dict[str, Any], out: Any) -> None:
 
 def _is_packed(tensor: Any) -> bool:
     """Are two elements added by one instruction?"""
-    if not tensor.is_cuda or tensor.element_size() != 2 or torch.version.cuda is None:
-        return False
-    return bool(torch.cuda.get_device_capability(tensor.device) >= (8, 0))
+    return tensor.element_size() == 2 and _capability(tensor) >= (8, 0)
+
+
+def _capability(tensor: Any) -> tuple[int, int]:
+    """Of a CUDA device."""
+    if not tensor.is_cuda or torch.version.cuda is None:
+        return (0, 0)
+    major, minor = torch.cuda.get_device_capability(tensor.device)
+    return int(major), int(minor)
 
 
 def _sums(grad: Any) -> tuple[Any, bool]:
@@ -272,42 +278,37 @@ def _march(plan: Plan, grad: Any, places: Any, out: Any) -> None:
 
 
 def _is_even(plan: Plan, grad: Any) -> bool:
-    """Are windows as many as cells, one cell apart, and elements short, with lanes of eight? Along W of single elements
-    a lane has one neighbour before it and one after it."""
+    """Are windows as many as cells, one cell apart, and elements short, for lanes of some? A lane of single elements
+    has one neighbour along W on either side."""
     if not _marches(plan) or grad.element_size() != 2 or any(axis.outputs != axis.size for axis in plan.axes):
         return False
-    depth, high, last = plan.axes
-    if _place_elements(plan) < EVEN_LANE:
-        return False
-    return plan.inner % EVEN_LANE == 0 or (plan.inner == 1 and last.window == 3 and last.pad == 1)
+    last = plan.axes[2]
+    fits = plan.inner % EVEN_LANE == 0 or (plan.inner == 1 and last.window == 3 and last.pad == 1)
+    return fits and _span(plan) >= EVEN_LANE
+
+
+def _span(plan: Plan) -> int:
+    """Elements at one place of the axis that a kernel goes along."""
+    deep = plan.axes[0].window > 1
+    return math.prod(axis.size for axis in plan.axes[1 if deep else 2 :]) * plan.inner
 
 
 def _has_factors(tensor: Any) -> bool:
-    """Are there ones and zeros in the elements' own type where places are equal and not?"""
-    return tensor.dtype == torch.float16 or not tensor.is_cuda or torch.cuda.get_device_capability(tensor.device) >= (9, 0)
-
-
-def _place_elements(plan: Plan) -> int:
-    """Elements at one place of the axis that a kernel goes along."""
-    _, high, last = plan.axes
-    return (high.size if plan.axes[0].window > 1 else 1) * last.size * plan.inner
+    """Does one instruction make ones and zeros of the elements' type?"""
+    return tensor.dtype == torch.float16 or _capability(tensor) >= (9, 0)
 
 
 def _even(plan: Plan, grad: Any, places: Any, out: Any) -> None:
-    deep = plan.axes[0].window > 1
-    outer = plan.outer if deep else plan.outer * plan.axes[0].size
-    span, line = _place_elements(plan), plan.axes[2].size * plan.inner
+    deep, span, line = plan.axes[0].window > 1, _span(plan), plan.axes[2].size * plan.inner
+    outer, length = (plan.outer, plan.axes[0].size) if deep else (plan.outer * plan.axes[0].size, plan.axes[1].size)
     march = EVEN[plan.inner > 1, deep]
-    length = plan.axes[0 if deep else 1].size
     in_place = -(-span // EVEN_LANE)
-    lanes = outer * in_place
-    steps, row_block = balanced(length, march.steps), march.lanes // EVEN_LANE
-    programs = -(-lanes // row_block) * -(-length // steps)
-    even_span, even_line = math.gcd(span, 16), math.gcd(line, 16)
+    programs, steps, row_block = _blocks(march, 1, outer * in_place, length, EVEN_LANE)
+    evens_of = math.gcd(span, 16), math.gcd(line, 16)
     launch(
         evenly.route_even, programs, march.warps,
-        grad, places, out, lanes, in_place, length, span // even_span, line // even_line, _inputs(plan), steps,
-        *_along(plan, deep)[7:], plan.inner, row_block, EVEN_LANE, *_sums(grad), _has_factors(grad), even_span, even_line,
+        grad, places, out, outer * in_place, in_place, length, span // evens_of[0], line // evens_of[1], _inputs(plan),
+        steps, *_along(plan, deep)[7:], plan.inner, row_block, EVEN_LANE, *_sums(grad), _has_factors(grad), *evens_of,
     )  # fmt: skip
 
 

@@ -191,6 +191,7 @@ def even_march(
     """
     zero = tl.zeros((RB, V), ACC)
     column = tl.arange(0, V)[None, :]
+    none = tl.zeros((1, 1), tl.int32)
     marks = zero
     sums = (zero,) * (KM - 1)
     for t in range(start, stop):
@@ -203,13 +204,13 @@ def even_march(
         if PACKED and not GUARDED:
             marks = marked(marks, sums[0])
         now = t - (KM - 1)
-        tl.store(out + (target + now * span + column), narrowed(sums[0], out), (now >= 0) & (now < most))
+        tl.store(out + (target + now * span + column), narrowed(sums[0], out), inside(none + now, most))
         sums = sums[1:]
     for k in tl.static_range(KM - 1):
         now = stop + (k - (KM - 1))
         if PACKED and not GUARDED:
             marks = marked(marks, sums[k])
-        tl.store(out + (target + now * span + column), narrowed(sums[k], out), (now >= 0) & (now < most))
+        tl.store(out + (target + now * span + column), narrowed(sums[k], out), inside(none + now, most))
     return marks
 
 

@@ -141,7 +141,7 @@ def moved_by(pointers, step, N: tl.constexpr):
 def store_sums(
     columns, out, at, w, W, h, factor, divisors, by_h, KW: tl.constexpr, DIVIDES: tl.constexpr, WHOLE: tl.constexpr
 ):  # fmt: skip
-    """Stores four results a lane, of row h, given the sums of their columns."""
+    """Stores four results a lane, of row h, given the sums of their columns, the first of `columns`."""
     if DIVIDES:
         divisor_h = tl.load(by_h + h)
     results = ()
@@ -174,10 +174,11 @@ def slide_rows(
     lanes, which find the same. SAME rows have as many sources as results. AHEAD rows are on their way while one is
     summed. Sums begin with zeros, so that none is a negative zero, and a row that is not there changes none.
     """
+    DIVIDES: tl.constexpr = WEIGHS == "own" and not SPREAD
     W = W * WE
     AW = AW * AE
     begin, block = segment(H, HS)
-    n, _, d, w, live = quads(block, lanes, 1, D, QW, LB)
+    n, _, d, w, _ = quads(block, lanes, 1, D, QW, LB)
     if WHOLE and WE < 4:
         w = tl.minimum(w, W - 4)
     result = (out + (((n * D + d) * H + begin) * W + w))[:, None] + tl.arange(0, 4)[None, :]
@@ -201,7 +202,7 @@ def slide_rows(
         if SPREAD and WEIGHS == "own":
             parts_w = parts_w + (tl.load(by_w + w + (j + FW), widths[j], other=0.0),)
     divisors = ()
-    if WEIGHS == "own" and not SPREAD:
+    if DIVIDES:
         divisor_d = tl.load(by_d + d)
         for p in tl.static_range(4):
             divisors = divisors + (divisor_d * tl.load(by_w + w + p, w + p < W, other=1.0),)
@@ -240,12 +241,10 @@ def slide_rows(
         sums = waiting + lines
         h = t - (KH - 1)
         if (h >= 0) & (begin + h < H):
-            at = result + h * W
-            store_sums(columns, out, at, w, W, begin + h, factor, divisors, by_h, KW, WEIGHS == "own" and not SPREAD, WHOLE)
+            store_sums(columns, out, result + h * W, w, W, begin + h, factor, divisors, by_h, KW, DIVIDES, WHOLE)
     for b in tl.static_range(KH - 1):
         h = stop + (b - (KH - 1))
         if (h >= 0) & (h < HS) & (begin + h < H):
-            at = result + h * W
             store_sums(
-                sums[b * (KW + 3) : (b + 1) * (KW + 3)], out, at, w, W, begin + h, factor, divisors, by_h, KW, WEIGHS == "own" and not SPREAD, WHOLE
+                sums[b * (KW + 3) :], out, result + h * W, w, W, begin + h, factor, divisors, by_h, KW, DIVIDES, WHOLE
             )
