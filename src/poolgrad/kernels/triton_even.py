@@ -11,21 +11,9 @@ import triton
 import triton.language as tl
 
 from poolgrad.kernels.triton_routes import chosen
-from poolgrad.kernels.triton_tiles import inside, narrowed, segment_of
+from poolgrad.kernels.triton_tiles import apart, inside, joined, narrowed, segment_of
 
-# Eight elements of 16 bits and their neighbours, $8 to $11, $12 and $20: those one before each, and one after.
-_MOVED = tl.constexpr("""
-prmt.b32 $0, $12, $8, 0x5410;
-prmt.b32 $1, $8, $9, 0x5432;
-prmt.b32 $2, $9, $10, 0x5432;
-prmt.b32 $3, $10, $11, 0x5432;
-mov.b32 $4, $1;
-mov.b32 $5, $2;
-mov.b32 $6, $3;
-prmt.b32 $7, $11, $20, 0x5432;
-""")
-# Eight bytes, $12 and $13, and their neighbours, $14 and $22, as numbers of 16 bits: one before, themselves, one after.
-_MOVED_PLACES = tl.constexpr("""
+_PLACES = tl.constexpr("""
 prmt.b32 $0, $12, $14, 0x80C4;
 prmt.b32 $1, $12, $12, 0xA291;
 prmt.b32 $2, $12, $13, 0xC4B3;
@@ -66,29 +54,16 @@ _MARK_FLOAT16 = tl.constexpr(_MARK.replace("TYPE", "f16"))
 _MARK_BFLOAT16 = tl.constexpr(_MARK.replace("TYPE", "bf16"))
 
 
-_BESIDE = tl.constexpr(",".join(["=r"] * 8 + ["r"] * (4 + 8 + 8)))
-_PLACES_BESIDE = tl.constexpr(",".join(["=r"] * 12 + ["r"] * (2 + 8 + 8)))
-
-
 @triton.jit
 def beside(near, before, after):
-    """Short elements, eight a lane, moved by one: those before each and those after it, given what is before and after
-    all of them, which takes a register each."""
-    before = before.to(tl.uint16, bitcast=True).to(tl.int32)
-    after = after.to(tl.uint16, bitcast=True).to(tl.int32)
-    return tl.inline_asm_elementwise(
-        _MOVED, _BESIDE, [near, before, after], dtype=(near.dtype, near.dtype), is_pure=True, pack=8
-    )
-
-
-@triton.jit
-def places_beside(near, before, after):
-    """Places, eight a lane, as numbers of 16 bits: those before each, themselves, and those after each. None, 255,
-    becomes NaN."""
-    return tl.inline_asm_elementwise(
-        _MOVED_PLACES, _PLACES_BESIDE, [near, before.to(tl.int32), after.to(tl.int32)],
-        dtype=(tl.int16, tl.int16, tl.int16), is_pure=True, pack=8,
-    )  # fmt: skip
+    """Eight elements a lane moved by one: those before each and those after it, given what is before and after all."""
+    even, odd = tl.split(tl.reshape(near, (near.shape[0], 4, 2)))
+    _, c, e, g = apart(even)
+    b, d, f, _ = apart(odd)
+    moved_odd = joined((before, b, d, f))
+    moved_even = joined((c, e, g, after))
+    return (tl.reshape(tl.join(moved_odd, even), near.shape), near,
+            tl.reshape(tl.join(odd, moved_even), near.shape))  # fmt: skip
 
 
 @triton.jit
@@ -137,33 +112,39 @@ def marked(marks, value):
 def even_row(
     sums, grad, index, at, total, row: tl.constexpr, like,
     KM: tl.constexpr, KH: tl.constexpr, KW: tl.constexpr, FW: tl.constexpr, CELL: tl.constexpr, V: tl.constexpr,
-    PACKED: tl.constexpr, TIMES: tl.constexpr, GUARDED: tl.constexpr,
+    PACKED: tl.constexpr, TIMES: tl.constexpr, MOVES: tl.constexpr, GUARDED: tl.constexpr,
 ):  # fmt: skip
     """The sums of KM results with what the windows of a row selected, that of number `row` over them.
 
-    `at` is the first element of each lane there. Where an element is a cell, lanes have windows of three cells.
+    `at` is the first element of each lane there. Where lanes are loaded at once and have windows of three elements
+    (MOVES), those beside a lane's are moved to it.
     """
-    own = at + tl.arange(0, V)[None, :]
-    if PACKED and CELL == 1 and not GUARDED:
-        near = tl.load(grad + own)
-        before, after = beside(near, tl.load(grad + (at - 1)), tl.load(grad + (at + V)))
-        terms = (before, near, after)
-        places = places_beside(tl.load(index + own), tl.load(index + (at - 1)), tl.load(index + (at + V)))
+    own = at[:, None] + tl.arange(0, V)[None, :]
+    if MOVES and not GUARDED:
+        near = tl.load(index + own)
+        before = tl.load(index + (at - 1))
+        after = tl.load(index + (at + V))
+        if PACKED:
+            near = places_of(near)
+            before = before.to(tl.int16)
+            after = after.to(tl.int16)
+        places = beside(near, before, after)
+        terms = beside(tl.load(grad + own), tl.load(grad + (at - 1)), tl.load(grad + (at + V)))
     for e in tl.static_range(KW):
         there = own + (e + FW) * CELL
         if GUARDED:
             # Lanes lie in the tensor or not where all steps are multiples of them.
-            ok = inside(at + (e + FW) * CELL if CELL % V == 0 else there, total)
+            ok = inside((at + (e + FW) * CELL)[:, None] if CELL % V == 0 else there, total)
             place = tl.load(index + there, ok, other=255)
             term = tl.load(grad + there, ok, other=0)
-        elif PACKED and CELL == 1:
+        elif MOVES:
             place = places[e]
             term = terms[e]
         else:
             place = tl.load(index + there)
             term = tl.load(grad + there)
             if PACKED:
-                place = places_of(place)
+                place = places_of(place) if CELL % V == 0 else place.to(tl.int16)
         found = ()
         for k in tl.static_range(KM):
             if PACKED and not GUARDED:
@@ -183,7 +164,7 @@ def even_march(
     grad, index, out, source, target, total, start, stop, most, span, line,
     KM: tl.constexpr, KH: tl.constexpr, KW: tl.constexpr, FW: tl.constexpr, CELL: tl.constexpr,
     RB: tl.constexpr, V: tl.constexpr, ACC: tl.constexpr,
-    PACKED: tl.constexpr, TIMES: tl.constexpr, GUARDED: tl.constexpr,
+    PACKED: tl.constexpr, TIMES: tl.constexpr, MOVES: tl.constexpr, GUARDED: tl.constexpr,
 ):  # fmt: skip
     """Fills `most` results of each element that a program has, from the windows `start` to `stop` over these.
 
@@ -199,18 +180,18 @@ def even_march(
         at = source + t * span
         for b in tl.static_range(KH):
             sums = even_row(
-                sums, grad, index, at + b * line, total, b, out, KM, KH, KW, FW, CELL, V, PACKED, TIMES, GUARDED
+                sums, grad, index, at + b * line, total, b, out, KM, KH, KW, FW, CELL, V, PACKED, TIMES, MOVES, GUARDED
             )
         if PACKED and not GUARDED:
             marks = marked(marks, sums[0])
         now = t - (KM - 1)
-        tl.store(out + (target + now * span + column), narrowed(sums[0], out), inside(none + now, most))
+        tl.store(out + (target + now * span)[:, None] + column, narrowed(sums[0], out), inside(none + now, most))
         sums = sums[1:]
     for k in tl.static_range(KM - 1):
         now = stop + (k - (KM - 1))
         if PACKED and not GUARDED:
             marks = marked(marks, sums[k])
-        tl.store(out + (target + now * span + column), narrowed(sums[k], out), inside(none + now, most))
+        tl.store(out + (target + now * span)[:, None] + column, narrowed(sums[k], out), inside(none + now, most))
     return marks
 
 
@@ -241,10 +222,11 @@ def route_even(
     FM: tl.constexpr = PM - (KM - 1)
     FH: tl.constexpr = PH - (KH - 1)
     FW: tl.constexpr = PW - (KW - 1)
+    MOVES: tl.constexpr = CELL == 1 and KW == 3 and PW == 1 and SE >= 4 and LE >= 4
     span = span.to(tl.int64) * SE
     line = line.to(tl.int64) * LE
     begin, block = segment_of((tl.program_id(0) + tl.num_programs(0) - 1) % tl.num_programs(0), M, STEPS)
-    target = lane_start(tl.minimum(block * RB + tl.arange(0, RB)[:, None], lanes - 1), lanes, Q, M, begin, span, V)
+    target = lane_start(tl.minimum(block * RB + tl.arange(0, RB), lanes - 1), lanes, Q, M, begin, span, V)
     first = begin + FM
     start = tl.maximum(-first, 0)
     stop = tl.minimum(STEPS + (KM - 1), M - first)
@@ -258,7 +240,7 @@ def route_even(
     if not is_open:
         marks = even_march(
             grad, index, out, source, target, total, start, stop, most, span, line,
-            KM, KH, KW, FW, CELL, RB, V, ACC, PACKED, TIMES, False,
+            KM, KH, KW, FW, CELL, RB, V, ACC, PACKED, TIMES, MOVES, False,
         )  # fmt: skip
         if PACKED:
             is_open = tl.max(tl.max((marks != marks).to(tl.int32), axis=1), axis=0) > 0
@@ -266,5 +248,5 @@ def route_even(
         tl.debug_barrier()  # what was stored before is overwritten
         even_march(
             grad, index, out, source, target, total, start, stop, most, span, line,
-            KM, KH, KW, FW, CELL, RB, V, ACC, PACKED, TIMES, True,
+            KM, KH, KW, FW, CELL, RB, V, ACC, PACKED, TIMES, MOVES, True,
         )  # fmt: skip

@@ -200,14 +200,19 @@ def phases(
 
 
 @triton.jit
-def fours(at, w, ok, W, other: tl.constexpr):
-    """Four neighbours a lane, that at `at`, column `w`, and the next: four tensors, `other` off the axis."""
-    column = tl.arange(0, 4)[None, :]
-    four = tl.load(at[:, None] + column, ok[:, None] & (w[:, None] + column < W), other=other)
+def apart(four):
+    """The four columns of a tensor."""
     even, odd = tl.split(tl.reshape(four, (four.shape[0], 2, 2)))
     first, third = tl.split(even)
     second, fourth = tl.split(odd)
     return first, second, third, fourth
+
+
+@triton.jit
+def fours(at, w, ok, W, other: tl.constexpr):
+    """Four neighbours a lane, that at `at`, column `w`, and the next: four tensors, `other` off the axis."""
+    column = tl.arange(0, 4)[None, :]
+    return apart(tl.load(at[:, None] + column, ok[:, None] & (w[:, None] + column < W), other=other))
 
 
 @triton.jit
