@@ -305,10 +305,14 @@ def _even(plan: Plan, grad: Any, places: Any, out: Any) -> None:
     in_place = -(-span // EVEN_LANE)
     programs, steps, row_block = _blocks(march, 1, outer * in_place, length, EVEN_LANE)
     evens_of = math.gcd(span, 16), math.gcd(line, 16)
+    packed = _sums(grad)
+    words = (
+        packed[1] and plan.inner == 1 and min(evens_of) >= 4 and all(t.data_ptr() % 4 == 0 for t in (grad, places, out))
+    )
     launch(
         evenly.route_even, programs, march.warps,
         grad, places, out, outer * in_place, in_place, length, span // evens_of[0], line // evens_of[1], _inputs(plan),
-        steps, *_along(plan, deep)[7:], plan.inner, row_block, EVEN_LANE, *_sums(grad), _has_factors(grad), *evens_of,
+        steps, *_along(plan, deep)[7:], plan.inner, row_block, EVEN_LANE, *packed, _has_factors(grad), words, *evens_of,
     )  # fmt: skip
 
 

@@ -31,14 +31,14 @@ _PLACES = tl.constexpr("""
 prmt.b32 $0, $2, $2, 0x9180;
 prmt.b32 $1, $2, $2, 0xB3A2;
 """)
-_ADD_TIMES = """{
+_TIMES = """{
 .reg .b32 factor;
 set.eq.TYPEx2.TYPEx2 factor, $3, $4;
 fma.rn.TYPEx2 $0, factor, $2, $1;
 }"""
-_ADD_FLOAT16 = tl.constexpr(_ADD_TIMES.replace("TYPE", "f16"))
-_ADD_BFLOAT16 = tl.constexpr(_ADD_TIMES.replace("TYPE", "bf16"))
-_ADD_MASKED = tl.constexpr("""{
+_TIMES_FLOAT16 = tl.constexpr(_TIMES.replace("TYPE", "f16"))
+_TIMES_BFLOAT16 = tl.constexpr(_TIMES.replace("TYPE", "bf16"))
+_MASKED = tl.constexpr("""{
 .reg .b32 mask, one;
 set.eq.u32.f16x2 mask, $3, $4;
 and.b32 mask, mask, $2;
@@ -52,18 +52,24 @@ fma.rn.TYPEx2 $0, $1, none, $2;
 }"""
 _MARK_FLOAT16 = tl.constexpr(_MARK.replace("TYPE", "f16"))
 _MARK_BFLOAT16 = tl.constexpr(_MARK.replace("TYPE", "bf16"))
+# Bytes of two words: the second half of one and the first of the next; bytes of places, widened with their signs.
+_ACROSS = tl.constexpr("prmt.b32 $0, $1, $2, 0x5432;")
+_PLACES_ACROSS = tl.constexpr("prmt.b32 $0, $1, $2, 0xC4B3;")
+_PLACES_INSIDE = tl.constexpr("prmt.b32 $0, $1, $2, 0xA291;")
+_FIRST_PLACES = tl.constexpr("prmt.b32 $0, $1, $2, 0x9180;")
+_LAST_PLACES = tl.constexpr("prmt.b32 $0, $1, $2, 0xB3A2;")
 
 
 @triton.jit
-def beside(near, before, after):
-    """Eight elements a lane moved by one: those before each and those after it, given what is before and after all."""
-    even, odd = tl.split(tl.reshape(near, (near.shape[0], 4, 2)))
-    _, c, e, g = apart(even)
-    b, d, f, _ = apart(odd)
-    moved_odd = joined((before, b, d, f))
-    moved_even = joined((c, e, g, after))
-    return (tl.reshape(tl.join(moved_odd, even), near.shape), near,
-            tl.reshape(tl.join(odd, moved_even), near.shape))  # fmt: skip
+def as_words(pointer):
+    """The same memory as words of 32 bits."""
+    return pointer.to(tl.pointer_type(tl.int32), bitcast=True)
+
+
+@triton.jit
+def permuted(one, other, HOW: tl.constexpr):
+    """A word of the bytes of two."""
+    return tl.inline_asm_elementwise(HOW, "=r,r,r", [one, other], dtype=tl.int32, is_pure=True, pack=1)
 
 
 @triton.jit
@@ -73,63 +79,44 @@ def places_of(near):
 
 
 @triton.jit
-def added(total, grad, place, number: tl.constexpr, TIMES: tl.constexpr):
-    """A sum with a gradient if that goes to place `number`; places are compared as if they were (tiny) numbers.
+def added(total, grad, place, wanted, TYPE: tl.constexpr, TIMES: tl.constexpr, PAIR: tl.constexpr):
+    """A sum with a gradient if that goes to the wanted place; places are compared as if they were (tiny) numbers.
 
-    Where TIMES, it is multiplied by one or zero: so an infinite gradient, or NaN, that goes elsewhere makes NaN.
+    Where TIMES, it is multiplied by one or zero: so an infinite gradient, or NaN, that goes elsewhere makes NaN. All
+    are of 16 bits, two by two, or words that have two of them.
     """
-    wanted = tl.full(total.shape, number, tl.int16)
     if not TIMES:
-        found = tl.inline_asm_elementwise(
-            _ADD_MASKED, "=r,r,r,r,r", [total, grad, place, wanted], dtype=tl.bfloat16, is_pure=True, pack=2
-        )
-    elif total.dtype == tl.float16:
-        found = tl.inline_asm_elementwise(
-            _ADD_FLOAT16, "=r,r,r,r,r", [total, grad, place, wanted], dtype=tl.float16, is_pure=True, pack=2
-        )
+        text: tl.constexpr = _MASKED
+    elif tl.float16 == TYPE:
+        text: tl.constexpr = _TIMES_FLOAT16
     else:
-        found = tl.inline_asm_elementwise(
-            _ADD_BFLOAT16, "=r,r,r,r,r", [total, grad, place, wanted], dtype=tl.bfloat16, is_pure=True, pack=2
-        )
-    return found
+        text: tl.constexpr = _TIMES_BFLOAT16
+    return tl.inline_asm_elementwise(
+        text, "=r,r,r,r,r", [total, grad, place, wanted], dtype=total.dtype, is_pure=True, pack=PAIR
+    )
 
 
 @triton.jit
-def marked(marks, value):
-    """Marks that are NaN from the first value on that is not finite."""
-    if value.dtype == tl.float16:
-        found = tl.inline_asm_elementwise(
-            _MARK_FLOAT16, "=r,r,r", [value, marks], dtype=tl.float16, is_pure=True, pack=2
-        )
+def marked(marks, value, TYPE: tl.constexpr, PAIR: tl.constexpr):
+    """Marks that are zeros until the first value that is not finite, and then NaN."""
+    if tl.float16 == TYPE:
+        text: tl.constexpr = _MARK_FLOAT16
     else:
-        found = tl.inline_asm_elementwise(
-            _MARK_BFLOAT16, "=r,r,r", [value, marks], dtype=tl.bfloat16, is_pure=True, pack=2
-        )
-    return found
+        text: tl.constexpr = _MARK_BFLOAT16
+    return tl.inline_asm_elementwise(text, "=r,r,r", [value, marks], dtype=value.dtype, is_pure=True, pack=PAIR)
 
 
 @triton.jit
 def even_row(
     sums, grad, index, at, total, row: tl.constexpr, like,
     KM: tl.constexpr, KH: tl.constexpr, KW: tl.constexpr, FW: tl.constexpr, CELL: tl.constexpr, V: tl.constexpr,
-    PACKED: tl.constexpr, TIMES: tl.constexpr, MOVES: tl.constexpr, GUARDED: tl.constexpr,
+    PACKED: tl.constexpr, TIMES: tl.constexpr, GUARDED: tl.constexpr,
 ):  # fmt: skip
     """The sums of KM results with what the windows of a row selected, that of number `row` over them.
 
-    `at` is the first element of each lane there. Where lanes are loaded at once and have windows of three elements
-    (MOVES), those beside a lane's are moved to it.
+    `at` is the first element of each lane there.
     """
     own = at[:, None] + tl.arange(0, V)[None, :]
-    if MOVES and not GUARDED:
-        near = tl.load(index + own)
-        before = tl.load(index + (at - 1))
-        after = tl.load(index + (at + V))
-        if PACKED:
-            near = places_of(near)
-            before = before.to(tl.int16)
-            after = after.to(tl.int16)
-        places = beside(near, before, after)
-        terms = beside(tl.load(grad + own), tl.load(grad + (at - 1)), tl.load(grad + (at + V)))
     for e in tl.static_range(KW):
         there = own + (e + FW) * CELL
         if GUARDED:
@@ -137,9 +124,6 @@ def even_row(
             ok = inside((at + (e + FW) * CELL)[:, None] if CELL % V == 0 else there, total)
             place = tl.load(index + there, ok, other=255)
             term = tl.load(grad + there, ok, other=0)
-        elif MOVES:
-            place = places[e]
-            term = terms[e]
         else:
             place = tl.load(index + there)
             term = tl.load(grad + there)
@@ -148,7 +132,8 @@ def even_row(
         found = ()
         for k in tl.static_range(KM):
             if PACKED and not GUARDED:
-                one = added(sums[k], term, place, (k * KH + (KH - 1 - row)) * KW + (KW - 1 - e), TIMES)
+                wanted = tl.full(sums[k].shape, (k * KH + (KH - 1 - row)) * KW + (KW - 1 - e), tl.int16)
+                one = added(sums[k], term, place, wanted, like.dtype.element_ty, TIMES, 2)
             else:
                 one = chosen(
                     sums[k], term, place, (k * KH + (KH - 1 - row)) * KW + (KW - 1 - e), like,
@@ -164,7 +149,7 @@ def even_march(
     grad, index, out, source, target, total, start, stop, most, span, line,
     KM: tl.constexpr, KH: tl.constexpr, KW: tl.constexpr, FW: tl.constexpr, CELL: tl.constexpr,
     RB: tl.constexpr, V: tl.constexpr, ACC: tl.constexpr,
-    PACKED: tl.constexpr, TIMES: tl.constexpr, MOVES: tl.constexpr, GUARDED: tl.constexpr,
+    PACKED: tl.constexpr, TIMES: tl.constexpr, GUARDED: tl.constexpr,
 ):  # fmt: skip
     """Fills `most` results of each element that a program has, from the windows `start` to `stop` over these.
 
@@ -180,18 +165,92 @@ def even_march(
         at = source + t * span
         for b in tl.static_range(KH):
             sums = even_row(
-                sums, grad, index, at + b * line, total, b, out, KM, KH, KW, FW, CELL, V, PACKED, TIMES, MOVES, GUARDED
+                sums, grad, index, at + b * line, total, b, out, KM, KH, KW, FW, CELL, V, PACKED, TIMES, GUARDED
             )
         if PACKED and not GUARDED:
-            marks = marked(marks, sums[0])
+            marks = marked(marks, sums[0], ACC, 2)
         now = t - (KM - 1)
         tl.store(out + (target + now * span)[:, None] + column, narrowed(sums[0], out), inside(none + now, most))
         sums = sums[1:]
     for k in tl.static_range(KM - 1):
         now = stop + (k - (KM - 1))
         if PACKED and not GUARDED:
-            marks = marked(marks, sums[k])
+            marks = marked(marks, sums[k], ACC, 2)
         tl.store(out + (target + now * span)[:, None] + column, narrowed(sums[k], out), inside(none + now, most))
+    return marks
+
+
+@triton.jit
+def word_row(
+    sums, grad, index, at, place_at, row: tl.constexpr,
+    KM: tl.constexpr, KH: tl.constexpr, TYPE: tl.constexpr, TIMES: tl.constexpr, TWOS: tl.constexpr,
+):  # fmt: skip
+    """As `even_row`, of windows of three elements: lanes are four words of two gradients, and two words of four places.
+
+    Words that cross a word's end are made of two, of the neighbours' words at a lane's ends. Where TWOS, two words of
+    places are loaded at once.
+    """
+    a, b, c, d = apart(tl.load(grad + (at[:, None] + tl.arange(0, 4)[None, :])))
+    if TWOS:
+        first, last = tl.split(tl.load(index + (place_at[:, None] + tl.arange(0, 2)[None, :])))
+    else:
+        first = tl.load(index + place_at)
+        last = tl.load(index + (place_at + 1))
+    before = tl.load(index + (place_at - 1))
+    after = tl.load(index + (place_at + 2))
+    across = (
+        permuted(tl.load(grad + (at - 1)), a, _ACROSS), permuted(a, b, _ACROSS), permuted(b, c, _ACROSS),
+        permuted(c, d, _ACROSS), permuted(d, tl.load(grad + (at + 4)), _ACROSS),
+    )  # fmt: skip
+    places_across = (
+        permuted(before, first, _PLACES_ACROSS), permuted(first, first, _PLACES_INSIDE),
+        permuted(first, last, _PLACES_ACROSS), permuted(last, last, _PLACES_INSIDE),
+        permuted(last, after, _PLACES_ACROSS),
+    )  # fmt: skip
+    places = (
+        permuted(first, first, _FIRST_PLACES), permuted(first, first, _LAST_PLACES),
+        permuted(last, last, _FIRST_PLACES), permuted(last, last, _LAST_PLACES),
+    )  # fmt: skip
+    all_terms = across[:4] + (a, b, c, d) + across[1:]
+    all_places = places_across[:4] + places + places_across[1:]
+    for e in tl.static_range(3):
+        found = ()
+        for k in tl.static_range(KM):
+            wanted = tl.full(at.shape, ((k * KH + (KH - 1 - row)) * 3 + (2 - e)) * 0x10001, tl.int32)
+            for i in tl.static_range(4):
+                one = added(sums[k * 4 + i], all_terms[e * 4 + i], all_places[e * 4 + i], wanted, TYPE, TIMES, 1)
+                found = found + (one,)
+        sums = found
+    return sums
+
+
+@triton.jit
+def word_march(
+    grad, index, out, source, place_source, target, start, stop, most, span, place_span, line, place_line,
+    KM: tl.constexpr, KH: tl.constexpr, RB: tl.constexpr, TYPE: tl.constexpr, TIMES: tl.constexpr, TWOS: tl.constexpr,
+):  # fmt: skip
+    """As `even_march`, by words: all numbers are of words of gradients, or of places."""
+    zero = tl.zeros((RB,), tl.int32)
+    none = tl.zeros((1, 1), tl.int32)
+    column = tl.arange(0, 4)[None, :]
+    marks = zero
+    sums = (zero,) * (4 * (KM - 1))
+    for t in range(start, stop):
+        sums = sums + (zero, zero, zero, zero)
+        for b in tl.static_range(KH):
+            at = source + (t * span + b * line)
+            place_at = place_source + (t * place_span + b * place_line)
+            sums = word_row(sums, grad, index, at, place_at, b, KM, KH, TYPE, TIMES, TWOS)
+        for i in tl.static_range(4):
+            marks = marked(marks, sums[i], TYPE, 1)
+        now = t - (KM - 1)
+        tl.store(out + (target + now * span)[:, None] + column, joined(sums), inside(none + now, most))
+        sums = sums[4:]
+    for k in tl.static_range(KM - 1):
+        now = stop + (k - (KM - 1))
+        for i in tl.static_range(4):
+            marks = marked(marks, sums[4 * k + i], TYPE, 1)
+        tl.store(out + (target + now * span)[:, None] + column, joined(sums[4 * k :]), inside(none + now, most))
     return marks
 
 
@@ -211,7 +270,7 @@ def route_even(
     KM: tl.constexpr, KH: tl.constexpr, KW: tl.constexpr,
     PM: tl.constexpr, PH: tl.constexpr, PW: tl.constexpr, CELL: tl.constexpr,
     RB: tl.constexpr, V: tl.constexpr, ACC: tl.constexpr, PACKED: tl.constexpr, TIMES: tl.constexpr,
-    SE: tl.constexpr, LE: tl.constexpr,
+    WORDS: tl.constexpr, SE: tl.constexpr, LE: tl.constexpr,
 ):  # fmt: skip
     """A program goes along the slowest axis: a step takes what the windows at one place of it selected, for all results
     that these reach, whose sums wait in registers.
@@ -222,31 +281,49 @@ def route_even(
     FM: tl.constexpr = PM - (KM - 1)
     FH: tl.constexpr = PH - (KH - 1)
     FW: tl.constexpr = PW - (KW - 1)
-    MOVES: tl.constexpr = CELL == 1 and KW == 3 and PW == 1 and SE >= 4 and LE >= 4
-    span = span.to(tl.int64) * SE
-    line = line.to(tl.int64) * LE
     begin, block = segment_of((tl.program_id(0) + tl.num_programs(0) - 1) % tl.num_programs(0), M, STEPS)
-    target = lane_start(tl.minimum(block * RB + tl.arange(0, RB), lanes - 1), lanes, Q, M, begin, span, V)
+    lane = tl.minimum(block * RB + tl.arange(0, RB), lanes - 1)
     first = begin + FM
     start = tl.maximum(-first, 0)
     stop = tl.minimum(STEPS + (KM - 1), M - first)
     most = tl.minimum(STEPS, M - begin)
+    spans = span.to(tl.int64)
+    lines = line.to(tl.int64)
+    span = spans * SE
+    line = lines * LE
+    target = lane_start(lane, lanes, Q, M, begin, span, V)
     source = target + (FM * span + FH * line)
-    # Do windows that this program looks at lie before the tensor, or after it?
-    low = lane_start(block * RB, lanes, Q, M, begin, span, V) + (start + FM) * span + (FH * line + FW * CELL)
+    # Do words or windows that this program looks at lie before the tensor, or after it?
+    BESIDE: tl.constexpr = 4 if WORDS else CELL * (KW - 1)
+    low = lane_start(block * RB, lanes, Q, M, begin, span, V) + (start + FM) * span + (FH * line - BESIDE)
     high = lane_start(tl.minimum(block * RB + (RB - 1), lanes - 1), lanes, Q, M, begin, span, V)
-    high += (stop - 1 + FM) * span + (PH * line + PW * CELL + V - 1)
+    high += (stop - 1 + FM) * span + (PH * line + BESIDE + V - 1)
     is_open = (low < 0) | (high >= total)
     if not is_open:
-        marks = even_march(
-            grad, index, out, source, target, total, start, stop, most, span, line,
-            KM, KH, KW, FW, CELL, RB, V, ACC, PACKED, TIMES, MOVES, False,
-        )  # fmt: skip
-        if PACKED:
-            is_open = tl.max(tl.max((marks != marks).to(tl.int32), axis=1), axis=0) > 0
+        if WORDS:
+            span_words = spans * (SE // 2)
+            line_words = lines * (LE // 2)
+            span_places = spans * (SE // 4)
+            line_places = lines * (LE // 4)
+            words = lane_start(lane, lanes, Q, M, begin, span_words, V // 2)
+            places = lane_start(lane, lanes, Q, M, begin, span_places, V // 4)
+            marks = word_march(
+                as_words(grad), as_words(index), as_words(out),
+                words + (FM * span_words + FH * line_words), places + (FM * span_places + FH * line_places), words,
+                start, stop, most, span_words, span_places, line_words, line_places, KM, KH, RB, ACC, TIMES,
+                SE >= 8 and LE >= 8,
+            )  # fmt: skip
+            is_open = tl.max((marks != 0).to(tl.int32), axis=0) > 0
+        else:
+            marks = even_march(
+                grad, index, out, source, target, total, start, stop, most, span, line,
+                KM, KH, KW, FW, CELL, RB, V, ACC, PACKED, TIMES, False,
+            )  # fmt: skip
+            if PACKED:
+                is_open = tl.max(tl.max((marks != marks).to(tl.int32), axis=1), axis=0) > 0
     if is_open:
         tl.debug_barrier()  # what was stored before is overwritten
         even_march(
             grad, index, out, source, target, total, start, stop, most, span, line,
-            KM, KH, KW, FW, CELL, RB, V, ACC, PACKED, TIMES, MOVES, True,
+            KM, KH, KW, FW, CELL, RB, V, ACC, PACKED, TIMES, True,
         )  # fmt: skip
