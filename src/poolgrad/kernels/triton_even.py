@@ -313,14 +313,13 @@ def route_even(
                 start, stop, most, span_words, span_places, line_words, line_places, KM, KH, RB, ACC, TIMES,
                 SE >= 8 and LE >= 8,
             )  # fmt: skip
-            is_open = tl.max((marks != 0).to(tl.int32), axis=0) > 0
         else:
             marks = even_march(
                 grad, index, out, source, target, total, start, stop, most, span, line,
                 KM, KH, KW, FW, CELL, RB, V, ACC, PACKED, TIMES, False,
             )  # fmt: skip
-            if PACKED:
-                is_open = tl.max(tl.max((marks != marks).to(tl.int32), axis=1), axis=0) > 0
+        if PACKED:
+            is_open = tl.max((marks != 0).to(tl.int32)) > 0
     if is_open:
         tl.debug_barrier()  # what was stored before is overwritten
         even_march(
