@@ -136,6 +136,13 @@ def test_windows_as_many_as_cells(
     check(case)
 
 
+@pytest.mark.parametrize("inner", [1, 8])
+def test_windows_fewer_than_cells(inner: int) -> None:
+    """They make no line with their cells."""
+    axes = [make_axis("x", 6, 3, 1, "same"), make_axis("x", 12, 3, 1, (1, 0))]
+    check(case_of(random.Random(inner), "route", "offset", "bfloat16", 5, axes, inner))
+
+
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
 @pytest.mark.parametrize("width", [3, 5, 8, 11])
 @pytest.mark.parametrize("padding", ["same", "valid"])
