@@ -135,8 +135,8 @@ def _slide(plan: Plan, given: Shares, x: Any, out: Any) -> None:
     lanes = plan.outer * d * quads
     steps = balanced(h, march.steps)
     grid = -(-lanes // march.lanes) * -(-h // steps)
-    # Single elements take more room than they gain, and so do means.
-    ahead = 2 if back and axes[0].window > 1 and even[1] >= 4 else 1
+    # Single elements take more room than they gain, and so do means and short elements.
+    ahead = 2 if back and axes[0].window > 1 and even[1] >= 4 and x.element_size() > 2 else 1
     launch(
         slides.slide_rows, grid, march.warps,
         x, out, *weights, given.numbers, lanes, quads, d, h, w // even[0],

@@ -27,7 +27,7 @@ SLIDE_INNER = {(False, False): March(128, 12, 1, 2), (False, True): March(128, 3
                (True, False): March(128, 32, 1, 4), (True, True): March(256, 16, 1, 4)}  # fmt: skip
 """Sums at stride 1 whose lanes are inner elements, of 16 bits or more, without and with windows along D."""
 SLIDE_ROWS = {(False, False): March(32, 32, 1), (False, True): March(64, 32, 2),
-              (True, False): March(64, 32, 1), (True, True): March(64, 32, 2)}  # fmt: skip
+              (True, False): March(32, 9, 1), (True, True): March(64, 32, 2)}  # fmt: skip
 """The same where inner is 1."""
 ROUTE = {(True, False): March(256, 8, 2), (True, True): March(512, 16, 4),
          (False, False): March(128, 8, 4), (False, True): March(128, 16, 4)}  # fmt: skip
@@ -37,8 +37,8 @@ ROUTE_BACK = {(True, False, False): March(256, 8, 2), (True, True, False): March
               (False, False, False): March(256, 8, 2), (False, True, False): March(256, 16, 2),
               (False, False, True): March(512, 8, 4), (False, True, True): March(256, 16, 2)}  # fmt: skip
 """Gradients of these, of 16 bits or more: where inner is 1 a lane is four elements."""
-EVEN = {(True, False): March(512, 14, 2), (True, True): March(512, 16, 2),
-        (False, False): March(512, 14, 2), (False, True): March(512, 16, 2)}  # fmt: skip
+EVEN = {(True, False): March(512, 14, 2), (True, True): March(1024, 16, 4),
+        (False, False): March(256, 4, 1), (False, True): March(256, 16, 1)}  # fmt: skip
 """The same for short ones where windows are as many as cells."""
 EVEN_LANE = 8
 """Elements that a lane has there."""
