@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-SETTLE = 0.002  # seconds in which the threads of the contestant before go to sleep
+SETTLE = 0.008  # seconds in which the threads of the contestant before go to sleep: OpenMP's wait for some in a loop
 
 
 @dataclass(frozen=True)
