@@ -172,7 +172,7 @@ def _outs() -> Iterator[Wrong]:
         for case, value, error, says in rows:
             yield Wrong(name, case, {"out": value}, error, ("out", *says))
     for name, dtype in zip(PAIRED, ("uint8", "int64"), strict=True):
-        values, index = np.empty(HALVED, np.float32), np.empty(HALVED, dtype)
+        values, index = np.zeros(HALVED, np.float32), np.zeros(HALVED, dtype)
         rows = [
             ("one", values, TypeError, ("pair", "ndarray")),
             ("list", [values, index], TypeError, ("pair", "list")),

@@ -14,20 +14,6 @@ from poolgrad.kernels.triton_routes import chosen
 from poolgrad.kernels.triton_tiles import apart, inside, joined, narrowed, segment_of
 
 _PLACES = tl.constexpr("""
-prmt.b32 $0, $12, $14, 0x80C4;
-prmt.b32 $1, $12, $12, 0xA291;
-prmt.b32 $2, $12, $13, 0xC4B3;
-prmt.b32 $3, $13, $13, 0xA291;
-prmt.b32 $4, $12, $12, 0x9180;
-prmt.b32 $5, $12, $12, 0xB3A2;
-prmt.b32 $6, $13, $13, 0x9180;
-prmt.b32 $7, $13, $13, 0xB3A2;
-mov.b32 $8, $1;
-mov.b32 $9, $2;
-mov.b32 $10, $3;
-prmt.b32 $11, $13, $22, 0xC4B3;
-""")
-_PLACES = tl.constexpr("""
 prmt.b32 $0, $2, $2, 0x9180;
 prmt.b32 $1, $2, $2, 0xB3A2;
 """)
