@@ -10,7 +10,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from poolgrad.kernels.triton_routes import chosen
+from poolgrad.kernels.triton_routes import all_chosen
 from poolgrad.kernels.triton_tiles import apart, inside, joined, narrowed, segment_of
 
 _PLACES = tl.constexpr("""
@@ -115,18 +115,14 @@ def even_row(
             term = tl.load(grad + there)
             if PACKED:
                 place = places_of(place) if CELL % V == 0 else place.to(tl.int16)
-        found = ()
-        for k in tl.static_range(KM):
-            if PACKED and not GUARDED:
+        if PACKED and not GUARDED:
+            found = ()
+            for k in tl.static_range(KM):
                 wanted = tl.full(sums[k].shape, (k * KH + (KH - 1 - row)) * KW + (KW - 1 - e), tl.int16)
-                one = added(sums[k], term, place, wanted, like.dtype.element_ty, TIMES, 2)
-            else:
-                one = chosen(
-                    sums[k], term, place, (k * KH + (KH - 1 - row)) * KW + (KW - 1 - e), like,
-                    k < KM - 1 or row * KW + e > 1, PACKED,
-                )  # fmt: skip
-            found = found + (one,)
-        sums = found
+                found = found + (added(sums[k], term, place, wanted, like.dtype.element_ty, TIMES, 2),)
+            sums = found
+        else:
+            sums = all_chosen(sums, term, place, row, e, like, KM, KH, KW, PACKED)
     return sums
 
 

@@ -84,6 +84,22 @@ def chosen(total, grad, place, number: tl.constexpr, like, ROUNDS: tl.constexpr,
     return found
 
 
+@triton.jit
+def all_chosen(
+    sums, term, place, row: tl.constexpr, column: tl.constexpr, like,
+    KM: tl.constexpr, KH: tl.constexpr, KW: tl.constexpr, PACKED: tl.constexpr,
+):  # fmt: skip
+    """The same for KM sums along the axis that a program goes, of a window in this row and column over them."""
+    found = ()
+    for k in tl.static_range(KM):
+        one = chosen(
+            sums[k], term, place, (k * KH + (KH - 1 - row)) * KW + (KW - 1 - column), like,
+            k < KM - 1 or row * KW + column > 1, PACKED,
+        )  # fmt: skip
+        found = found + (one,)
+    return found
+
+
 @triton.jit(do_not_specialize=["QD", "QH", "QW", *SIZES])
 def route_tile(
     grad, index, out, rows, QD, QH, QW, D, H, W, OD, OH, OW, inner,
@@ -198,14 +214,7 @@ def route_march(
                     ok = tl.where(is_there, oks[b], False)
                     place = quad(index + (source + b * line_step), w, e + FW, ok, OW, 255, OE >= 4)
                     term = quad(grad + (source + b * line_step), w, e + FW, ok, OW, 0, OE >= 4)
-                moved = ()
-                for k in tl.static_range(KM):
-                    one = chosen(
-                        sums[k], term, place, (k * KH + (KH - 1 - b)) * KW + (KW - 1 - e), out,
-                        k < KM - 1 or b * KW + e > 1, PACKED,
-                    )  # fmt: skip
-                    moved = moved + (one,)
-                sums = moved
+                sums = all_chosen(sums, term, place, b, e, out, KM, KH, KW, PACKED)
         now = t - (KM - 1)
         fits = tl.where((now >= 0) & (begin + now < M), live, False)
         to = out + target + now * to_step
