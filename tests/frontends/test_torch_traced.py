@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -64,6 +65,34 @@ def test_compile(program: Callable[[Tensor], Tensor], dynamic: bool) -> None:
         y = compiled(laid)
         assert torch.equal(y, program(laid))
         assert y.stride() == program(laid).stride()
+
+
+def compiled_backward(y: Tensor) -> None:
+    """The gradients of an eager program, by a compiled backward pass."""
+    compiler = functools.partial(torch.compile, backend="aot_eager", dynamic=True)
+    with torch._dynamo.compiled_autograd._enable(compiler):
+        y.pow(2).sum().backward()
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")  # which PyTorch itself reads
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_compiled_autograd(program: Callable[[Tensor], Tensor]) -> None:
+    x = torch.randn(2, 3, 8, 9, dtype=torch.float64, requires_grad=True)
+    (expected,) = torch.autograd.grad(program(x).pow(2).sum(), x)
+    compiled_backward(program(x))
+    assert x.grad is not None
+    torch.testing.assert_close(x.grad, expected, rtol=0, atol=0)
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")
+def test_compiled_autograd_of_calls_that_differ_by_their_windows() -> None:
+    """A compiled pass that is repeated finds the shapes and the class of the first call, and another window."""
+    for window in (3, 5, 7):
+        x = torch.randn(2, 3, 12, 12, requires_grad=True)
+        (expected,) = torch.autograd.grad(nn.functional.avg_pool2d(x, window, 1, window // 2).pow(2).sum(), x)
+        compiled_backward(poolgrad.torch.avg_pool2d(x, window, 1, window // 2))
+        assert x.grad is not None
+        torch.testing.assert_close(x.grad, expected)
 
 
 @pytest.mark.parametrize("dynamic", [False, True])

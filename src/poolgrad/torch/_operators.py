@@ -216,6 +216,11 @@ class Pooled(torch.autograd.function._SingleLevelFunction):
         moved = None if tangents[0] is None else ctx.call.tangent(tangents[0], *ctx.saved_tensors)
         return (moved, None) if ctx.call.family == "maximum" and ctx.call.gives_index else moved
 
+    @staticmethod
+    def _compiled_autograd_key(ctx: Any) -> tuple[int, ...]:
+        """What a compiler of backward passes knows a class by; the call is looked at with each pass."""
+        return (ctx._autograd_function_id,)
+
 
 def differentiated(call: Any) -> Callable[..., Any]:
     """A call that is made often, as a part of the graph of derivatives.
