@@ -12,7 +12,7 @@ from poolgrad.errors import UnsupportedError
 from poolgrad.plan import Plan
 
 try:
-    import torch
+    from torch.utils.dlpack import from_dlpack
 
     from poolgrad.frontends import _torch
     from poolgrad.torch._memory import DTYPES
@@ -38,13 +38,13 @@ def vector(numbers: Sequence[int], like: Any) -> Any:
 def _target(name: str, out: Any) -> Any:
     if not isinstance(out, cupy.ndarray):
         raise TypeError(f"{name} must be an array of CuPy to fill, got {type(out).__name__}")
-    return torch.from_dlpack(out)
+    return from_dlpack(out)
 
 
 def execute(plan: Plan, arrays: Mapping[str, Any], names: Mapping[str, str], out: Any = None) -> Any:
     """A new array, or ``out``; a plan that writes an index gives the pair (values, index)."""
     # Tensors have no negative strides.
-    tensors = {role: torch.from_dlpack(cupy.ascontiguousarray(array)) for role, array in arrays.items()}
+    tensors = {role: from_dlpack(cupy.ascontiguousarray(array)) for role, array in arrays.items()}
     if isinstance(out, tuple):
         _torch.execute(plan, tensors, names, tuple(_target(f"out[{k}]", one) for k, one in enumerate(out)))
         return out

@@ -71,7 +71,7 @@ def _filled(plan: Plan, arrays: Mapping[str, Tensor], names: Mapping[str, str], 
     inputs = {names[role]: tensor for role, tensor in arrays.items()}
     shape = plan.result_shape
     if call.index_dtype is None:
-        pair = (_checked_out("out", out, shape, call.dtype, inputs), None)
+        pair: tuple[Tensor, Tensor | None] = _checked_out("out", out, shape, call.dtype, inputs), None
     elif not (isinstance(out, tuple) and len(out) == 2):
         raise TypeError(f"out must be a pair of tensors, one for the values and one for the index, got {out!r:.60}")
     else:

@@ -22,7 +22,7 @@ Outputs = int | Sequence[int | None] | None
 
 def _whole(name: str, value: Any, wanted: str, shown: Any) -> int:
     """An integer, or whatever says that it is one."""
-    if isinstance(value, SymInt) or type(value) is int:
+    if type(value) in (int, SymInt):
         return value
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{name} must be {wanted}, got {describe(shown)}")

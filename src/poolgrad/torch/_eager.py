@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.autograd import forward_ad
+from torch.jit._trace import is_tracing
 from torch.nn import Parameter
 
 from poolgrad.forms import Rule, derived, numbers_of
@@ -174,7 +175,7 @@ def through_operator(
 ) -> Any:
     """The same through an operator, which can be traced. Axes whose windows are ``drawn`` have windows of no cells."""
     numbers, tables = numbers_of(axes)
-    if torch.jit.is_tracing():  # where sizes are tensors, which lists of integers do not hold
+    if is_tracing():  # where sizes are tensors, which lists of integers do not hold
         numbers, tables = [int(number) for number in numbers], [int(entry) for entry in tables]
     selecting = (by or (None, None, None)) if family in ("pick", "route") else ()
     made = overload(family)(data, *selecting, numbers, tables, rule.text(), list(order), drawn)

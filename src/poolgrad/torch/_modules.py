@@ -76,15 +76,17 @@ class AvgPool1d(nn.AvgPool1d):
     tensor([[1., 1., 1.]])
     """
 
+    padding: Any  # all that the function takes
+
     def __init__(
         self,
-        kernel_size: Numbers,
-        stride: Numbers | None = None,
+        kernel_size: int | tuple[int],
+        stride: int | tuple[int] | None = None,
         padding: Pads = 0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
     ) -> None:
-        super().__init__(kernel_size, stride, 0, ceil_mode, count_include_pad)
+        super().__init__(kernel_size, kernel_size if stride is None else stride, 0, ceil_mode, count_include_pad)
         self.padding = (padding,) if isinstance(padding, int) else padding
 
     def forward(self, input: Tensor) -> Tensor:

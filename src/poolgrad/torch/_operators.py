@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import torch
 from torch import Tensor
@@ -172,6 +172,8 @@ class Pooled(torch.autograd.function._SingleLevelFunction):
     ``call`` is a :class:`Traced` here, or in plain eager programs a call made ready before, which may be the context's
     own: see :func:`differentiated`.
     """
+
+    apply: ClassVar[Callable[..., Any]]
 
     @staticmethod
     def forward(
