@@ -10,6 +10,7 @@ import torch
 
 from poolgrad.errors import UnsupportedError
 from poolgrad.kernels import gpu, gpu_averages, gpu_maxima
+from poolgrad.kernels.gpu_tables import shares
 from poolgrad.kernels.gpu_tiles import March
 from poolgrad.plan import fold, make
 from poolgrad.windows import Axis, make_axis, torch_axis
@@ -157,6 +158,28 @@ def test_rows_whose_lanes_overlap(padding: str, width: int, dtype: str, monkeypa
     ):
         for family in ("mean", "spread"):
             check(case_of(draw, family, "none", dtype, 3, [*axes, make_axis("x", width, 3, 1, padding)], 1))
+
+
+@pytest.mark.parametrize(("family", "dtype"), [("spread", "bfloat16"), ("spread", "float16"), ("mean", "bfloat16")])
+@pytest.mark.parametrize(("sizes", "outer"), [((9, 7), 26), ((4, 6), 33), ((8, 8), 14)], ids=str)
+def test_planes_that_are_one_line(
+    sizes: tuple[int, int], outer: int, family: str, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Programs are small: some lie at an end of the line, one has something infinite, and some have neither."""
+    monkeypatch.setattr(gpu_averages, "LINE", March(32, 2, 1))
+    for name in ("_LINE_PROGRAMS", "_LINE_STEPS"):
+        monkeypatch.setattr(gpu_averages, name, 1)
+    axes = [
+        make_axis("x", sizes[0], 3 if dtype == "bfloat16" else 2, 1, "same"),
+        make_axis("x", sizes[1], 3, 1, "same"),
+    ]
+    case = case_of(random.Random(f"{sizes} {family}"), family, "none", dtype, outer, axes, 1)
+    (data,) = case.arrays.values()
+    assert gpu_averages._is_line(case.plan, shares(case.plan, data.device), data, data)
+    some = data.view(-1)
+    some[~some.isfinite()], some[::7] = 1.5, -0.0
+    some[some.numel() // 2] = float("inf")
+    check(case)
 
 
 def test_integers_are_refused() -> None:

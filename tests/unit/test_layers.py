@@ -14,6 +14,7 @@ import poolgrad
 ROOT = Path(poolgrad.__file__).parent
 
 _GPU = ("kernels.gpu_launch", "kernels.gpu_tables", "kernels.gpu_tiles")
+_AVERAGES = {f"kernels.triton_{name}" for name in ("sums", "slides", "lines")}
 _MAXIMA = {f"kernels.triton_{name}" for name in ("maxima", "routes", "even", "planes", "picks")}
 _FAMILIES = {f"kernels.gpu_{name}" for name in ("averages", "maxima", "given", "drawn")}
 
@@ -39,6 +40,7 @@ ALLOWED: dict[str, set[str]] = {
     "kernels.triton_tiles": set(),
     "kernels.triton_sums": {"kernels.triton_tiles"},
     "kernels.triton_slides": {"kernels.triton_tiles"},
+    "kernels.triton_lines": {"kernels.triton_tiles"},
     "kernels.triton_maxima": {"kernels.triton_tiles"},
     "kernels.triton_routes": {"kernels.triton_tiles"},
     "kernels.triton_even": {"kernels.triton_tiles", "kernels.triton_routes"},
@@ -49,7 +51,7 @@ ALLOWED: dict[str, set[str]] = {
     "kernels.gpu_tables": {"kernels.gpu_launch", "plan", "windows"},
     "kernels.gpu_tiles": {"plan"},
     "kernels.gpu_launch": set(),
-    "kernels.gpu_averages": {"kernels.triton_sums", "kernels.triton_slides", *_GPU, "plan", "windows"},
+    "kernels.gpu_averages": {*_AVERAGES, *_GPU, "plan", "windows"},
     "kernels.gpu_maxima": {*_MAXIMA, *_GPU, "plan", "windows"},
     "kernels.gpu_drawn": {"kernels.triton_drawn", "kernels.gpu_maxima", *_GPU},
     "kernels.gpu_given": {"kernels.triton_given", "kernels.gpu_maxima", *_GPU, "plan"},
@@ -84,7 +86,7 @@ OPTIONAL = {"torch", "jax", "cupy", "dask", "triton", "matplotlib", "ml_dtypes",
 OPTIONAL |= {"starlette", "uvicorn", "anywidget", "traitlets"}
 NEEDING = {"demo_picture": {"matplotlib"}, "frontends._torch": {"torch"}, "torch": {"torch"}}
 NEEDING |= {"frontends._cupy": {"cupy", "torch"}}
-_TRITON = ("tiles", "sums", "slides", "maxima", "even", "routes", "planes", "picks", "drawn", "given")
+_TRITON = ("tiles", "sums", "slides", "lines", "maxima", "even", "routes", "planes", "picks", "drawn", "given")
 NEEDING |= {f"kernels.triton_{name}": {"triton"} for name in _TRITON}
 NEEDING |= {name: {"torch", "triton"} for name in ("kernels.gpu", *_GPU[:2], *_FAMILIES)}
 NEEDING |= {"studio.server": {"starlette", "uvicorn"}, "studio.widget": {"anywidget", "traitlets"}}

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import triton.language as tl
 
+from poolgrad.kernels import triton_lines as lines
 from poolgrad.kernels import triton_slides as slides
 from poolgrad.kernels import triton_sums as kernels
 from poolgrad.kernels.gpu_launch import launch, memory
 from poolgrad.kernels.gpu_tables import Shares, divisors_of, shares, table
 from poolgrad.kernels.gpu_tiles import (
     LANES,
+    LINE,
+    LINE_LANE,
     SLIDE_INNER,
     SLIDE_ROWS,
     back_tiles,
@@ -36,6 +39,10 @@ from poolgrad.windows import Axis, divisors
 
 _SUMS = {torch.float16: tl.float32, torch.bfloat16: tl.float32, torch.float32: tl.float64, torch.float64: tl.float64}
 
+_LINE_PROGRAMS = 2048  # that keep a GPU busy
+_LINE_STEPS = 4  # spans that a program has at least, or it would take longer to look where edges are
+_LINE_PLANE = 2**24
+
 
 def run(plan: Plan, x: Any, out: Any) -> None:
     """Fill ``out`` with averages, or with gradients shared over windows."""
@@ -43,6 +50,8 @@ def run(plan: Plan, x: Any, out: Any) -> None:
     back = plan.family in BACK
     if not is_plain(plan) or not is_small(plan, back) or (back and not (given.are_exact or given.weighs != "own")):
         _passes(plan, given, x, out)
+    elif _is_line(plan, given, x, out):
+        _line(plan, given, x, out)
     elif _slides(plan, x.dtype):
         _slide(plan, given, x, out)
     elif back and _tiles_rows(plan, given):
@@ -142,6 +151,54 @@ def _slide(plan: Plan, given: Shares, x: Any, out: Any) -> None:
         x, out, *weights, given.numbers, lanes, quads, d, h, w // even[0],
         *sources[:2], sources[2] // even[1], steps, *common, march.lanes, _SUMS[x.dtype], *even,
         even[0] >= 4 or (w >= 4 and even[1] < 4), results[2] == sources[2], ahead,
+    )  # fmt: skip
+
+
+class _Spans(NamedTuple):
+    """Planes in a span, lanes in one, spans, and how many of them a program goes along."""
+
+    planes: int
+    lanes: int
+    number: int
+    steps: int
+
+
+def _spans(plan: Plan) -> _Spans:
+    """Whole planes that lanes fill, and of these so many that few lanes of programs are idle."""
+    plane = plan.axes[1].size * plan.axes[2].size
+    least = LINE_LANE // math.gcd(plane, LINE_LANE)
+    block = LINE.lanes * LINE_LANE
+    planes = min(range(least, 8 * least + 1, least), key=lambda n: -(-n * plane // block) * block / n)
+    lanes = planes * plane // LINE_LANE
+    number = -(-plan.outer * plan.axes[0].size // planes)
+    programs = number * -(-lanes // LINE.lanes)
+    return _Spans(planes, lanes, number, min(LINE.steps, programs // _LINE_PROGRAMS))
+
+
+def _is_line(plan: Plan, given: Shares, x: Any, out: Any) -> bool:
+    """Do windows of short elements, as many as cells, have one neighbour along W on either side? Are there so many
+    planes that it pays to look where edges are, and do products round nothing?"""
+    depth, high, last = plan.axes
+    if not _slides(plan, x.dtype) or plan.inner > 1 or x.element_size() != 2 or depth.window > 1:
+        return False
+    fits = all(axis.outputs == axis.size for axis in plan.axes) and (last.window, last.pad) == (3, 1)
+    return (
+        fits and high.window <= 3 and high.size * last.size <= _LINE_PLANE and _spans(plan).steps >= _LINE_STEPS
+        and (given.are_exact or plan.family not in BACK) and x.data_ptr() % 4 == 0 and out.data_ptr() % 4 == 0
+    )  # fmt: skip
+
+
+def _line(plan: Plan, given: Shares, x: Any, out: Any) -> None:
+    back = plan.family in BACK
+    _, high, last = plan.axes
+    spans = _spans(plan)
+    even = math.gcd(last.size, 16)
+    grid = -(-spans.lanes // LINE.lanes) * -(-spans.number // spans.steps)
+    launch(
+        lines.slide_line, grid, LINE.warps,
+        x, out, *_weights(plan, given, out.device), given.numbers, spans.lanes, high.size, last.size // even,
+        spans.number, x.numel(), spans.steps, high.window, high.pad - (high.window - 1) if back else -high.pad,
+        back, given.weighs, LINE.lanes, LINE_LANE, even,
     )  # fmt: skip
 
 

@@ -29,6 +29,10 @@ SLIDE_INNER = {(False, False): March(128, 12, 1, 2), (False, True): March(128, 3
 SLIDE_ROWS = {(False, False): March(32, 32, 1), (False, True): March(64, 32, 2),
               (True, False): March(32, 9, 1), (True, True): March(64, 32, 2)}  # fmt: skip
 """The same where inner is 1."""
+LINE = March(128, 32, 4)
+"""Short elements there whose planes are one line."""
+LINE_LANE = 4
+"""Elements that a lane has there."""
 ROUTE = {(True, False): March(256, 8, 2), (True, True): March(512, 16, 4),
          (False, False): March(128, 8, 4), (False, True): March(128, 16, 4)}  # fmt: skip
 """Maxima at stride 1: with lanes along inner elements or not, going along D or H."""

@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 
 from poolgrad.kernels.triton_routes import all_chosen
-from poolgrad.kernels.triton_tiles import apart, inside, joined, narrowed, segment_of
+from poolgrad.kernels.triton_tiles import apart, as_words, inside, joined, narrowed, segment_of
 
 _PLACES = tl.constexpr("""
 prmt.b32 $0, $2, $2, 0x9180;
@@ -44,12 +44,6 @@ _PLACES_ACROSS = tl.constexpr("prmt.b32 $0, $1, $2, 0xC4B3;")
 _PLACES_INSIDE = tl.constexpr("prmt.b32 $0, $1, $2, 0xA291;")
 _FIRST_PLACES = tl.constexpr("prmt.b32 $0, $1, $2, 0x9180;")
 _LAST_PLACES = tl.constexpr("prmt.b32 $0, $1, $2, 0xB3A2;")
-
-
-@triton.jit
-def as_words(pointer):
-    """The same memory as words of 32 bits."""
-    return pointer.to(tl.pointer_type(tl.int32), bitcast=True)
 
 
 @triton.jit

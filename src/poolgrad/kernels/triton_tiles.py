@@ -142,6 +142,12 @@ def rounded(value, like):
 
 
 @triton.jit
+def as_words(pointer):
+    """The same memory as words of 32 bits."""
+    return pointer.to(tl.pointer_type(tl.int32), bitcast=True)
+
+
+@triton.jit
 def pairs(row, first, ok, W, other: tl.constexpr, RB: tl.constexpr, LB: tl.constexpr):
     """Two neighbours a lane, the lanes' next to each other in memory: the even and the odd ones, `other` off the axis.
 
