@@ -137,6 +137,8 @@ inline std::vector<Geometry> small_geometries() {
       {"rows of windows", 2, {axis(8, 3, 2, 1, 1), axis(67, 3, 2, 1, 1)}, 1},
       {"rows of windows, tiled volume", 2, {axis(4, 2, 2), axis(5, 2, 2, 1, 0), axis(64, 2, 2)}, 1},
       {"rows of windows, volume", 1, {axis(5, 3, 2, 1, 1), axis(9, 3, 2, 0, 1), axis(48, 3, 2, 0, 1)}, 1},
+      {"rows of windows, cells in none", 3, {axis(8, 3, 2), axis(46, 3, 2)}, 1},
+      {"rows of windows, much padding", 1, {axis(4, 3, 2, 2, 2), axis(7, 3, 2, 2, 0), axis(65, 3, 2, 2, 1)}, 1},
       {"rows of windows, one cell apart", 3, {axis(8, 3, 1, 1, 1), axis(37, 3, 1, 1, 1)}, 1},
       {"rows of windows, volume, one cell apart",
        1,
