@@ -122,8 +122,8 @@ void test_products() {
     CHECK_EQUAL(exact.high, a * b);
     CHECK_EQUAL(exact.low, std::fma(a, b, -exact.high));
   }
-  CHECK_EQUAL(under::total(under::product(INFINITY, 0.5)), double(INFINITY));
-  CHECK(std::isnan(under::total(under::product(NAN, 0.5))));
+  CHECK_EQUAL(under::total(under::product(double(INFINITY), 0.5)), double(INFINITY));
+  CHECK(std::isnan(under::total(under::product(double(NAN), 0.5))));
 }
 
 // A quotient of a sum that has more digits than a double is still the nearest one to it.
@@ -133,12 +133,13 @@ void test_quotients() {
     const double high = 2 * random.unit() - 1, low = std::ldexp(2 * random.unit() - 1, -56);
     const double divisor = double(1 + random.below(1000));
     const long double exact = ((long double)(high) + (long double)(low)) / (long double)(divisor);
-    const long double error = std::fabs((long double)(under::times({high, low}, under::reciprocal(divisor))) - exact);
+    const long double error =
+        std::fabs((long double)(under::times(under::Pair{high, low}, under::reciprocal(divisor))) - exact);
     CHECK(error <= std::ldexp(std::fabs(exact), -53) * (1 + 0x1p-9L));
   }
-  CHECK_EQUAL(under::times({INFINITY, NAN}, under::reciprocal(3)), double(INFINITY));
-  CHECK(std::isnan(under::times({NAN, NAN}, under::reciprocal(3))));
-  CHECK_EQUAL(under::times({0, 0}, under::reciprocal(3)), 0.0);
+  CHECK_EQUAL(under::times(under::Pair{INFINITY, NAN}, under::reciprocal(3)), double(INFINITY));
+  CHECK(std::isnan(under::times(under::Pair{NAN, NAN}, under::reciprocal(3))));
+  CHECK_EQUAL(under::times(under::Pair{0, 0}, under::reciprocal(3)), 0.0);
 }
 
 // Parts of a common multiple: shares that cancel exactly leave nothing.
