@@ -150,6 +150,9 @@ inline std::vector<Geometry> small_geometries() {
       {"rows of windows, volume of nine", 1, {axis(4, 1, 1), axis(5, 3, 1, 0, 1), axis(40, 3, 1, 2, 2)}, 1},
       {"rows of windows, other windows", 1, {axis(5, 2, 1, 1, 0), axis(9, 2, 3, 1, 0), axis(51, 4, 2, 1, 2)}, 1},
       {"rows of windows, dilated", 1, {axis(7, 2, 2, 1, 0, 2), axis(11, 2, 1, 1, 1, 3), axis(64, 3, 2, 1, 0)}, 1},
+      {"rows of windows, as many as cells, dilated", 2, {axis(6, 3, 1, 1, 1), axis(23, 3, 1, 2, 2, 2)}, 1},
+      {"as many windows as cells, inner 5", 2, {axis(6, 3, 1, 1, 1), axis(11, 3, 1, 1, 1)}, 5},
+      {"as many windows as cells, dilated, inner 48", 1, {axis(7, 2, 1, 0, 1), axis(9, 3, 1, 2, 2, 2)}, 48},
       {"pairs", 3, {axis(5, 2, 2), axis(67, 2, 2)}, 1},
       {"pairs, volume", 2, {axis(5, 2, 2), axis(6, 2, 2), axis(64, 2, 2)}, 1},
       {"whole slices", 37, {axis(7, 7, 1), axis(5, 5, 5)}, 1},
@@ -202,6 +205,7 @@ inline std::vector<Geometry> large_geometries() {
       {"cut table", 1, {tabled_axis(37, 1), tabled_axis(211, 1)}, 37},
       {"windows apart", 5, {axis(101, 3, 3), axis(541, 2, 2)}, 1},
       {"cut planes, one cell apart", 3, {axis(211, 3, 1, 1, 1), axis(331, 3, 1, 1, 1)}, 1},
+      {"cut rows and bands of whole vectors", 1, {axis(3, 3, 1, 1, 1), axis(43, 3, 1, 1, 1), axis(37, 3, 1, 1, 1)}, 64},
       {"cut lines, volume", 1, {axis(3, 3, 1, 1, 1), axis(61, 3, 1, 1, 1), axis(331, 3, 1, 1, 1)}, 1},
   };
 }
