@@ -94,6 +94,8 @@ inline std::vector<Geometry> small_geometries() {
       {"line inner 3", 2, {axis(13, 3, 2, 1, 1)}, 3},
       {"plane inner 70", 2, {axis(5, 2, 2, 0, 1), axis(7, 3, 2, 1, 1)}, 70},
       {"wide rows", 1, {axis(5, 3, 1, 1, 1), axis(139, 5, 1, 2, 2)}, 1},
+      {"wide rows, many lines", 1, {axis(7, 5, 1, 2, 2), axis(139, 6, 1, 2, 3)}, 1},
+      {"wide rows, many lines of volumes", 1, {axis(2, 4, 1, 1, 2), axis(5, 5, 1, 2, 2), axis(131, 17, 1, 8, 8)}, 1},
       {"gaps between windows", 2, {axis(7, 2, 3), axis(211, 2, 3, 1, 1)}, 1},
       {"volume", 2, {axis(5, 2, 1, 1, 0), axis(7, 3, 2, 1, 1), axis(11, 3, 1, 1, 1)}, 1},
       {"volume inner 3, dilated", 1, {axis(7, 2, 1, 0, 0, 2), axis(5, 2, 2, 0, 1), axis(11, 3, 1, 2, 1, 3)}, 3},
