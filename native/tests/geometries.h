@@ -122,6 +122,7 @@ inline std::vector<Geometry> small_geometries() {
       {"whole vectors, shared planes", 1, {axis(7, 3, 2, 0, 1), axis(8, 3, 2, 1, 1), axis(9, 3, 2, 2, 0)}, 32},
       {"whole vectors, few shared planes", 2, {axis(3, 3, 2, 1, 1), axis(4, 3, 2, 1, 1), axis(5, 3, 2, 1, 1)}, 16},
       {"whole vectors, table", 1, {tabled_axis(5, 0), tabled_axis(9, 1)}, 64},
+      {"whole vectors, table of windows apart", 2, {tabled_axis(7, 0), tabled_axis(11, 0)}, 64},
       {"whole vectors, planes in no window", 1, {axis(4, 1, 2), axis(5, 2, 1), axis(6, 3, 1, 1, 1)}, 64},
       {"whole vectors, whole slices", 2, {axis(11, 11, 1), axis(9, 9, 9)}, 64},
       {"whole vectors, long tiles", 1, {axis(13, 9, 9, 2, 3), axis(21, 10, 11, 1, 2)}, 48},
