@@ -93,7 +93,10 @@ void try_selected(Problem p, const Geometry& geometry, Flavour flavour, const st
     if (selector == Selector::offset && p.index_dtype != Dtype::uint8 && holds_offsets(p, Dtype::uint8)) {
       p.index_dtype = Dtype::uint8;
       p.last_axis_slowest = false;
-      exercise(p, geometry.name, flavour, threads);
+      for (const Family family : {Family::pick, Family::route}) {
+        p.family = family;
+        exercise(p, geometry.name, flavour, threads);
+      }
     }
   }
 }
