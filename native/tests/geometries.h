@@ -132,6 +132,8 @@ inline std::vector<Geometry> small_geometries() {
       {"whole vectors, table of windows apart", 2, {tabled_axis(7, 0), tabled_axis(11, 0)}, 64},
       {"whole vectors, planes in no window", 1, {axis(4, 1, 2), axis(5, 2, 1), axis(6, 3, 1, 1, 1)}, 64},
       {"whole vectors, whole slices", 2, {axis(11, 11, 1), axis(9, 9, 9)}, 64},
+      {"whole vectors, whole planes", 2, {axis(5, 2, 1), axis(7, 7, 1), axis(7, 7, 7)}, 48},
+      {"many vectors, whole planes", 1, {axis(4, 3, 1), axis(3, 3, 3), axis(27, 27, 1)}, 320},
       {"whole vectors, long tiles", 1, {axis(13, 9, 9, 2, 3), axis(21, 10, 11, 1, 2)}, 48},
       {"few whole vectors", 2, {axis(5, 2, 3, 0, 1), axis(4, 2, 2)}, 16},
       {"few whole vectors, volume", 1, {axis(5, 2, 2, 1, 1), axis(4, 2, 4, 1, 0, 2), axis(5, 2, 2, 1, 0)}, 16},
