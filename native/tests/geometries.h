@@ -125,6 +125,8 @@ inline std::vector<Geometry> small_geometries() {
       {"whole vectors, wide volume", 1, {axis(3, 3, 1, 1, 1), axis(6, 3, 1, 1, 1), axis(53, 3, 1, 1, 1)}, 64},
       {"whole vectors, three by three", 2, {axis(7, 3, 1, 1, 1), axis(9, 3, 1, 1, 1)}, 48},
       {"whole vectors, three by three, several lines", 1, {axis(6, 3, 1, 1, 0), axis(11, 3, 1, 0, 1)}, 96},
+      {"many vectors, three by three, pieces", 1, {axis(4, 3, 1, 1, 1), axis(7, 3, 1, 1, 1)}, 544},
+      {"many vectors, volume, pieces", 1, {axis(3, 3, 1, 1, 1), axis(4, 3, 1, 1, 1), axis(6, 3, 1, 1, 1)}, 544},
       {"whole vectors, three by three, few lines", 2, {axis(5, 3, 2, 0, 1), axis(8, 3, 2, 1, 0)}, 56},
       {"whole vectors, shared planes", 1, {axis(7, 3, 2, 0, 1), axis(8, 3, 2, 1, 1), axis(9, 3, 2, 2, 0)}, 32},
       {"whole vectors, few shared planes", 2, {axis(3, 3, 2, 1, 1), axis(4, 3, 2, 1, 1), axis(5, 3, 2, 1, 1)}, 16},
