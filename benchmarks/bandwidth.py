@@ -47,21 +47,26 @@ def processor() -> str:
     return models[0] if models else platform.processor() or platform.machine()
 
 
-@functools.cache
-def _library() -> ctypes.CDLL:
+def compiled(source: Path) -> Path:
+    """A C++ file as a library for this machine, made when first asked for."""
     compiler = shutil.which(os.environ.get("CXX", "c++"))
     if compiler is None:
         raise ProbeError("no C++ compiler (c++) to build the bandwidth probe with")
-    key = hashlib.sha256(b"\0".join([SOURCE.read_bytes(), " ".join(FLAGS).encode(), processor().encode()])).hexdigest()
-    path = _cache() / f"bandwidth-{key[:16]}.so"
+    key = hashlib.sha256(b"\0".join([source.read_bytes(), " ".join(FLAGS).encode(), processor().encode()])).hexdigest()
+    path = _cache() / f"{source.stem}-{key[:16]}.so"
     if not path.exists():
         unfinished = path.with_suffix(f".{os.getpid()}")
-        command = [compiler, *FLAGS, str(SOURCE), "-o", str(unfinished)]
+        command = [compiler, *FLAGS, str(source), "-o", str(unfinished)]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             raise ProbeError(f"the bandwidth probe does not compile: {done.stderr[-500:]}")
         unfinished.replace(path)
-    library = ctypes.CDLL(str(path))
+    return path
+
+
+@functools.cache
+def _library() -> ctypes.CDLL:
+    library = ctypes.CDLL(str(compiled(SOURCE)))
     library.probe_allocate.restype = ctypes.c_void_p
     library.probe_allocate.argtypes = [ctypes.c_size_t]
     library.probe_release.argtypes = [ctypes.c_void_p]

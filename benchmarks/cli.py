@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import cost, gpu, picture, results, small, table, tensors, workloads
+from benchmarks import arithmetic, cost, gpu, picture, results, small, table, tensors, workloads
 from benchmarks.peers import PEERS
 from benchmarks.results import Result, Run
 from benchmarks.runs import describe_machine, execute, progress
@@ -61,7 +61,8 @@ def parser() -> argparse.ArgumentParser:
     _how(made)
     made.add_argument("--peers", type=peer_names, default=list(PEERS), metavar="NAMES", help=f"{','.join(PEERS)}|none")
     made.add_argument("--below", type=numbers, default=[50], metavar="PERCENT", help="list rows below these shares")
-    commands = made.add_subparsers(dest="command", metavar="cost|gpu|picture|small")
+    commands = made.add_subparsers(dest="command", metavar="arithmetic|cost|gpu|picture|small")
+    arithmetic.add_options(commands.add_parser("arithmetic", help="what arithmetic leaves of the memory's limit"))
     growth = commands.add_parser("cost", help="how time for an element grows with size, window and threads")
     cost.add_options(growth)
     gpu.add_options(commands.add_parser("gpu", help="pooling on a GPU beside PyTorch's"))
@@ -133,6 +134,8 @@ def draw(options: argparse.Namespace) -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and give its exit status."""
     options = parser().parse_args(arguments)
+    if options.command == "arithmetic":
+        return arithmetic.main(options)
     if options.command == "cost":
         return cost.main(options)
     if options.command == "gpu":

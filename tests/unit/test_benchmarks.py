@@ -12,8 +12,22 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import check, cli, cost, instructions, ours, picture, results, runs, small, table, worker, workloads
-from benchmarks.bandwidth import Probe, survey
+from benchmarks import (
+    arithmetic,
+    check,
+    cli,
+    cost,
+    instructions,
+    ours,
+    picture,
+    results,
+    runs,
+    small,
+    table,
+    worker,
+    workloads,
+)
+from benchmarks.bandwidth import Probe, ProbeError, survey
 from benchmarks.peers import PEERS
 from benchmarks.peers.torch_peers import torch_padding
 from benchmarks.problems import Problem, Workload, make_arrays
@@ -70,6 +84,23 @@ def test_means_are_geometric_and_over_rows_with_a_peer() -> None:
     found = results.means(ROWS)
     assert found["gradients, fresh"] == (pytest.approx(2), 2)
     assert found["forwards, reused"] == (pytest.approx(0.5), 1)
+
+
+def test_arithmetic_bounds_a_share(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(arithmetic, "Probe", lambda: Probe(1 << 22))
+    monkeypatch.setattr(arithmetic, "_nanoseconds", lambda kernel: 1e6 * kernel.count)
+    assert cli.main(["--seconds", "0.01", "arithmetic"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 1 + len(arithmetic.KERNELS)
+    assert all(line.endswith(" 0%") for line in lines[1:])
+
+
+def test_arithmetic_is_measured() -> None:
+    try:
+        found = arithmetic._nanoseconds(arithmetic.KERNELS[0])
+    except ProbeError as error:
+        pytest.skip(str(error))
+    assert 0 < found < 1e6
 
 
 def test_limit_is_of_the_faster_copy() -> None:
