@@ -1,4 +1,4 @@
-"""What arithmetic alone leaves of the memory's limit where windows overlap: no kernel comes nearer on this machine."""
+"""What arithmetic alone leaves of the memory's limit to kernels that look at every window over a cell, in vectors."""
 
 from __future__ import annotations
 
@@ -72,11 +72,6 @@ def bounds(patience: Patience) -> list[Bound]:
         found.append(Bound(kernel, arithmetic, kernel.bytes_moved / max(rates[kind] for kind in COPIES) * 1e9))
     probe.close()
     return found
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """The command's own options: none."""
-    parser.description = __doc__
 
 
 def main(options: argparse.Namespace) -> int:

@@ -62,7 +62,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--peers", type=peer_names, default=list(PEERS), metavar="NAMES", help=f"{','.join(PEERS)}|none")
     made.add_argument("--below", type=numbers, default=[50], metavar="PERCENT", help="list rows below these shares")
     commands = made.add_subparsers(dest="command", metavar="arithmetic|cost|gpu|picture|small")
-    arithmetic.add_options(commands.add_parser("arithmetic", help="what arithmetic leaves of the memory's limit"))
+    commands.add_parser("arithmetic", help="what arithmetic leaves of the memory's limit")
     growth = commands.add_parser("cost", help="how time for an element grows with size, window and threads")
     cost.add_options(growth)
     gpu.add_options(commands.add_parser("gpu", help="pooling on a GPU beside PyTorch's"))
