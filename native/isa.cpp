@@ -2,9 +2,22 @@
 
 #include <cstring>
 
+#if defined(__linux__)
+#include <unistd.h>
+#endif
+
 namespace poolgrad {
 
 namespace {
+
+// 0 where the system does not say.
+long first_cache_bytes() {
+#if defined(_SC_LEVEL1_DCACHE_SIZE)
+  return sysconf(_SC_LEVEL1_DCACHE_SIZE);
+#else
+  return 0;
+#endif
+}
 
 using Find = Kernels (*)(const Problem&);
 
@@ -33,6 +46,8 @@ const Isa known[] = {
 };
 
 }  // namespace
+
+const bool has_wide_first_cache = first_cache_bytes() >= 48 << 10;
 
 Kernels base::find(const Problem& p) { return find_part<base_floats::find, base_halves::find, base_integers::find>(p); }
 

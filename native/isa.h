@@ -48,6 +48,10 @@ struct Isa {
 // Best first; ends with `base`, which every processor has.
 const Isa* isas(int* count);
 
+// Has the first cache room for what is asked for ahead? Then requests for it are better met there: processors that have
+// so much take few requests at once for the second one. Smaller ones lose what is being looked at.
+extern const bool has_wide_first_cache;
+
 // The named one, or the best for an empty name. Null if there is none of that name or this processor lacks it.
 const Isa* choose_isa(const char* name);
 
