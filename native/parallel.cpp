@@ -95,7 +95,8 @@ struct Call {
 };
 
 // A worker without work. Linux may wake a thread on the very processor where its waker goes on working while others are
-// idle, and leave it there for milliseconds: so that one is forbidden until the worker runs.
+// idle, and leave it there for milliseconds: so that one is forbidden. It stays so until a call comes from another: to
+// allow it again would cost the worker, and to forbid it the waker, some microseconds of each call.
 class Sleeper {
  public:
   // By the worker, who holds the lock: sleeps until it is woken. False if nobody does for too long.
@@ -115,33 +116,27 @@ class Sleeper {
     wakeup_.notify_one();
   }
 
-#if defined(__linux__) && defined(CPU_COUNT)
-  // By the worker, once it runs.
-  void come_back() {
-    if (is_away_) {
-      pthread_setaffinity_np(thread_, sizeof allowed_, &allowed_);
-      is_away_ = false;
-    }
-  }
-
  private:
+#if defined(__linux__) && defined(CPU_COUNT)
   void keep_away() {
     const int here = sched_getcpu();
-    if (here < 0 || (!is_away_ && pthread_getaffinity_np(thread_, sizeof allowed_, &allowed_) != 0)) {
+    cpu_set_t allowed;
+    if (here < 0 || here == forbidden_ || pthread_getaffinity_np(thread_, sizeof allowed, &allowed) != 0) {
       return;
     }
-    cpu_set_t others = allowed_;
-    CPU_CLR(here, &others);
-    is_away_ = (CPU_COUNT(&others) > 0 && pthread_setaffinity_np(thread_, sizeof others, &others) == 0) || is_away_;
+    if (forbidden_ >= 0 && CPU_EQUAL(&allowed, &others_)) {  // nobody else has changed it
+      CPU_SET(std::size_t(forbidden_), &allowed);
+    }
+    others_ = allowed;
+    CPU_CLR(std::size_t(here), &others_);
+    const bool is_away = CPU_COUNT(&others_) > 0 && pthread_setaffinity_np(thread_, sizeof others_, &others_) == 0;
+    forbidden_ = is_away ? here : -1;
   }
 
   const pthread_t thread_ = pthread_self();
-  cpu_set_t allowed_;
-  bool is_away_ = false;
+  cpu_set_t others_;  // all that are allowed, but the forbidden one
+  int forbidden_ = -1;
 #else
-  void come_back() {}
-
- private:
   void keep_away() {}
 #endif
   std::condition_variable wakeup_;
@@ -159,6 +154,7 @@ class Crew {
   bool start_worker();
   void be_worker();
   bool finds_call(Sleeper& sleeper, std::unique_lock<std::mutex>& lock);
+  void look_out();
 
   std::mutex mutex_;
   std::vector<Sleeper*> asleep_;
@@ -254,12 +250,21 @@ void Crew::wake_one() {
   }
 }
 
+// By a worker, without the lock: waits a little for a call.
+void Crew::look_out() {
+  spin_until([this] { return open_count_ > 0; });
+}
+
 // Waits for a call to join. False if there was none for too long.
 bool Crew::finds_call(Sleeper& sleeper, std::unique_lock<std::mutex>& lock) {
   bool waits = true;
   while (waits && open_.empty()) {
     asleep_.push_back(&sleeper);
-    if (!sleeper.sleep(lock)) {
+    if (sleeper.sleep(lock)) {
+      lock.unlock();
+      look_out();  // who wakes a worker has a call for it, or will have soon
+      lock.lock();
+    } else {
       const auto place = std::find(asleep_.begin(), asleep_.end(), &sleeper);
       waits = place == asleep_.end();
       if (waits) {
@@ -310,10 +315,9 @@ void Crew::be_worker() {
       open_count_ = int(open_.size());
     }
     lock.unlock();
-    sleeper.come_back();
     Watch watch(&call->stopped, nullptr);
     work_on(*call, watch);
-    spin_until([this] { return open_count_ > 0; });
+    look_out();
     lock.lock();
   }
   --workers_;
@@ -346,6 +350,8 @@ void Watch::ask() {
   *stopped_ = *stopped_ || (*should_stop_)();
   asked_ = Clock::now();
 }
+
+void expect_pieces() { crew->wake_one(); }
 
 bool is_stopped(Watch* watch) { return watch->is_stopped(); }
 

@@ -31,4 +31,7 @@ class Watch {
 bool for_each_piece(std::int64_t count, int threads, const std::function<void(std::int64_t, Watch&)>& body,
                     const std::function<bool()>& should_stop);
 
+// Wakes a worker for a call that will come within microseconds: it looks out for that long.
+void expect_pieces();
+
 }  // namespace poolgrad

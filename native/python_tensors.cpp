@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <numeric>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -132,7 +134,7 @@ class Tensors {
     return checked(PyObject_Vectorcall(empty_like_.ptr(), values, 1, nullptr));
   }
 
-  int threads() const { return nb::cast<int>(threads_()); }
+  int threads() { return last_threads_ = nb::cast<int>(threads_()); }
 
   const Isa& isa() {
     const std::uint64_t now = generation_of_calls();
@@ -201,19 +203,23 @@ class Tensors {
     if (is_watched()) {
       return false;
     }
+    // The largest comes first: a worker wakes while the rest is looked at.
+    if (!write_tensor(data.ptr(), key, last_threads_)) {
+      return false;
+    }
     for (const nb::object& state : states_) {
       if (!key->write(called(state).ptr(), false, held)) {
         return false;
       }
     }
     const bool is_tensor = type_number(option.ptr()) >= 0;
-    return key->write(name.ptr(), false, held) && write_tensor(data.ptr(), key) &&
-           (is_tensor ? write_tensor(option.ptr(), key) : key->write(option.ptr(), false, held)) &&
+    return key->write(name.ptr(), false, held) &&
+           (is_tensor ? write_tensor(option.ptr(), key, 1) : key->write(option.ptr(), false, held)) &&
            write_arguments(arguments.ptr(), key, held);
   }
 
   // Whatever tells a tensor from others but its contents. Those of other devices, or without memory, are not known.
-  bool write_tensor(PyObject* tensor, Key* key) const {
+  bool write_tensor(PyObject* tensor, Key* key, int threads) const {
     static PyObject* const is_cpu = PyUnicode_InternFromString("is_cpu");
     static PyObject* const is_cuda = PyUnicode_InternFromString("is_cuda");
     static PyObject* const requires_grad = PyUnicode_InternFromString("requires_grad");
@@ -222,6 +228,9 @@ class Tensors {
     // An error of PyTorch's takes a millisecond.
     if (type_number(tensor) < 0 || !(has(tensor, is_cpu) || has(tensor, is_cuda)) || !look(tensor, &view)) {
       return false;
+    }
+    if (view.device == host) {
+      expect_run(std::accumulate(view.shape, view.shape + view.rank, 1.0, std::multiplies<double>()), threads);
     }
     const bool is_empty = std::find(view.shape, view.shape + view.rank, 0) != view.shape + view.rank;
     if (view.data == nullptr && !is_empty) {
@@ -262,6 +271,7 @@ class Tensors {
   std::vector<nb::object> watchers_, states_;
   std::atomic<const Isa*> isa_{nullptr};
   std::atomic<std::uint64_t> generation_{~std::uint64_t(0)};
+  std::atomic<int> last_threads_{1};
   KeptByKey<Kept> kept_;
 };
 
@@ -312,14 +322,16 @@ class OnTensors final : public Answers {
     if (!has_buffers(problem_, buffers)) {
       return {};
     }
+    const int threads = is_small_ ? 1 : tensors_.threads();
+    expect_run(work_of(problem_), threads);
     const nb::object out = tensors_.empty_like(out_like_);
     buffers.out = seen(out).data;
     if (index_like_.is_none()) {
-      return fill(buffers) ? out : nb::object();
+      return fill(buffers, threads) ? out : nb::object();
     }
     const nb::object index = tensors_.empty_like(index_like_);
     buffers.out_index = seen(index).data;
-    return fill(buffers) ? nb::make_tuple(out, index) : nb::object();
+    return fill(buffers, threads) ? nb::make_tuple(out, index) : nb::object();
   }
 
  private:
@@ -331,9 +343,7 @@ class OnTensors final : public Answers {
     return view;
   }
 
-  bool fill(const Buffers& buffers) {
-    return !run_on(problem_, tensors_.isa(), buffers, is_small_ ? 1 : tensors_.threads());
-  }
+  bool fill(const Buffers& buffers, int threads) { return !run_on(problem_, tensors_.isa(), buffers, threads); }
 
   Held held_;
   Tensors& tensors_;

@@ -98,17 +98,7 @@ struct Tiling {
   }
 };
 
-// Work a call has to do, in elements looked at.
-double work_of(const Problem& p) {
-  double cells = p.selector == Selector::given ? 2 : 1;
-  if (p.selector != Selector::given) {
-    for (const Axis& axis : p.axis) {
-      cells *= axis.starts != nullptr ? double(axis.size) / double(std::max<std::int64_t>(axis.outputs, 1))
-                                      : double(std::min(axis.window, axis.size));
-    }
-  }
-  return std::max(double(p.input_count()), double(p.output_count()) * cells);
-}
+int shared_by(double work, int threads) { return threads <= 1 || work < least_shared_work ? 1 : threads; }
 
 // Cells of an axis that windows on both sides of a cut look at.
 std::int64_t overlap(const Axis& axis) {
@@ -255,13 +245,30 @@ bool has_buffers(const Problem& p, const Buffers& b) {
          (b.index != nullptr || !reads.index) && (b.data != nullptr || !reads.data);
 }
 
+double work_of(const Problem& p) {
+  double cells = p.selector == Selector::given ? 2 : 1;
+  if (p.selector != Selector::given) {
+    for (const Axis& axis : p.axis) {
+      cells *= axis.starts != nullptr ? double(axis.size) / double(std::max<std::int64_t>(axis.outputs, 1))
+                                      : double(std::min(axis.window, axis.size));
+    }
+  }
+  return std::max(double(p.input_count()), double(p.output_count()) * cells);
+}
+
+void expect_run(double work, int threads) {
+  if (shared_by(work, threads) > 1) {
+    expect_pieces();
+  }
+}
+
 Status run(const Problem& problem, const Buffers& buffers, const Isa& isa, int threads,
            const std::function<bool()>& should_stop) {
   const Kernels kernels = isa.find(problem);
   if (kernels.fill == nullptr) {
     return {Outcome::unsupported, 0};
   }
-  threads = threads <= 1 || work_of(problem) < least_shared_work ? 1 : threads;
+  threads = shared_by(work_of(problem), threads);
   if (kernels.check != nullptr) {
     const Status checked = run_kernel(kernels.check, problem, buffers, false, threads, should_stop);
     if (checked.outcome != Outcome::done) {

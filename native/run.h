@@ -26,4 +26,10 @@ void spoil_scratch(bool on);
 Status run(const Problem& problem, const Buffers& buffers, const Isa& isa, int threads,
            const std::function<bool()>& should_stop);
 
+// Work a run has to do, in elements looked at.
+double work_of(const Problem& problem);
+
+// Says that a run with so much work, or more, will come within microseconds: one of its other threads wakes meanwhile.
+void expect_run(double work, int threads);
+
 }  // namespace poolgrad

@@ -173,9 +173,9 @@ class Call:
 
     def repeated(self, known: Any) -> Callable[..., Any]:
         """:meth:`run` for many calls on tensors of the host, which are all ``known`` to the core."""
-        # Small results, whatever the dtype, are none of the pool's.
-        if self.is_empty or self.writes.numel * 8 >= results.LEAST:
-            return self.run
+        kinds = [self.dtype] if self.index_dtype is None else [self.dtype, self.index_dtype]
+        if self.is_empty or max(self.writes.numel * kind.itemsize for kind in kinds) >= results.LEAST:
+            return self.run  # where large results come from the pool
         by: list[Tensor | None] = [None, None, None]
         if self.plan.family in ("pick", "route"):
             kinds = (self.inputs, self.dtype), (self.outputs, self.dtype), (self.outputs, NAMES[self.plan.index_dtype])
