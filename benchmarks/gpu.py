@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import functools
 import itertools
 import platform
 import subprocess
@@ -24,6 +25,7 @@ PEERS = ("torch", "inductor")
 GRADIENT, TRAINING = "gradient", "training"
 DTYPES, LAYOUTS = ("float32", "bfloat16"), ("NHWC", "NCHW")
 _COPIED = 2**30
+_SHORT = (64_000_000, 256_000_000)
 
 
 class Workload(NamedTuple):
@@ -141,16 +143,34 @@ def _recorded(call: Callable[[], Any], stream: Any) -> Callable[[], None]:
     return graph.replay
 
 
+def _timed(call: Callable[[], Any], stream: Any, milliseconds: float) -> Measurement:
+    from triton.testing import do_bench
+
+    low, middle = do_bench(_recorded(call, stream), warmup=5, rep=milliseconds, quantiles=[0.0, 0.5])
+    return Measurement(middle / 1e3, low / 1e3, 0)
+
+
+def short_copies(copy: float, milliseconds: float) -> str:
+    """What copies of few bytes take, timed as rows are, and their share of the limit."""
+    import torch
+
+    parts = []
+    for moved in _SHORT:
+        source = torch.empty(moved // 2, dtype=torch.uint8, device="cuda").random_()
+        target = torch.empty_like(source)
+        found = _timed(functools.partial(target.copy_, source), torch.cuda.Stream(), milliseconds).median
+        parts.append(f"{moved / 1e6:.0f} MB in {found * 1e3:.3f} ms ({100 * moved / copy / found:.0f} % of the limit)")
+    return f"a copy moves {', '.join(parts)}"
+
+
 def measure(case: Case, copy: float, milliseconds: float) -> Iterator[Result]:
     """The gradient alone, and with the forward call before it."""
     import torch
-    from triton.testing import do_bench
 
     stream = torch.cuda.Stream()
 
     def median(call: Callable[[], Any]) -> Measurement:
-        low, middle = do_bench(_recorded(call, stream), warmup=5, rep=milliseconds, quantiles=[0.0, 0.5])
-        return Measurement(middle / 1e3, low / 1e3, 0)
+        return _timed(call, stream, milliseconds)
 
     x = case.input()
     times: dict[str, dict[str, Measurement]] = {GRADIENT: {}, TRAINING: {}}
@@ -290,5 +310,5 @@ def main(options: argparse.Namespace) -> int:
         torch.cuda.empty_cache()
         if options.gpu_json:
             results.write(run, options.gpu_json)
-    print(f"\n{summary(run)}")
+    print(f"\n{summary(run)}\n{short_copies(copy, options.milliseconds)}")
     return 0
