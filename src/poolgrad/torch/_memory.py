@@ -173,8 +173,8 @@ class Call:
 
     def repeated(self, known: Any) -> Callable[..., Any]:
         """:meth:`run` for many calls on tensors of the host, which are all ``known`` to the core."""
-        kinds = [self.dtype] if self.index_dtype is None else [self.dtype, self.index_dtype]
-        if self.is_empty or max(self.writes.numel * kind.itemsize for kind in kinds) >= results.LEAST:
+        written = [self.dtype] if self.index_dtype is None else [self.dtype, self.index_dtype]
+        if self.is_empty or max(self.writes.numel * dtype.itemsize for dtype in written) >= results.LEAST:
             return self.run  # where large results come from the pool
         by: list[Tensor | None] = [None, None, None]
         if self.plan.family in ("pick", "route"):
