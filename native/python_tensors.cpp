@@ -203,7 +203,7 @@ class Tensors {
     if (is_watched()) {
       return false;
     }
-    // The largest comes first: a worker wakes while the rest is looked at.
+    // The data come first: if they are large, a worker wakes while the rest is looked at.
     if (!write_tensor(data.ptr(), key, last_threads_)) {
       return false;
     }
