@@ -19,6 +19,14 @@ long first_cache_bytes() {
 #endif
 }
 
+ByteLines make_byte_lines() {
+  ByteLines lines;
+  for (int byte = 0; byte < 256; ++byte) {
+    std::memset(lines.of[byte], byte, sizeof lines.of[byte]);
+  }
+  return lines;
+}
+
 using Find = Kernels (*)(const Problem&);
 
 template <Find floats, Find halves, Find integers>
@@ -46,6 +54,8 @@ const Isa known[] = {
 };
 
 }  // namespace
+
+const ByteLines byte_lines = make_byte_lines();
 
 const bool has_wide_first_cache = first_cache_bytes() >= 48 << 10;
 

@@ -52,6 +52,13 @@ const Isa* isas(int* count);
 // so much take few requests at once for the second one. Smaller ones lose what is being looked at.
 extern const bool has_wide_first_cache;
 
+// Each byte sixteen times. What is compared with one of them takes it from here in the same instruction: a constant
+// that the compiler knows it would bring into a vector by three, each time.
+struct ByteLines {
+  alignas(64) unsigned char of[256][16];
+};
+extern const ByteLines byte_lines;
+
 // The named one, or the best for an empty name. Null if there is none of that name or this processor lacks it.
 const Isa* choose_isa(const char* name);
 
