@@ -40,6 +40,7 @@ MEASURED = (
     Measured(_avg("densenet_transition_avg", [32, 56, 56, 128], 2, 2), TYPES, BOTH),
     Measured(_avg("inception_mixed_avg", [32, 35, 35, 288], 3, 1, "SAME"), ("float32", "bfloat16"), BOTH),
     Measured(_avg("poolformer_avg", [32, 56, 56, 64], 3, 1, "SAME"), FLOAT32, BOTH),
+    Measured(_avg("box7_avg", [32, 56, 56, 64], 7, 1, "SAME"), FLOAT32, BOTH),
     Measured(_avg("global_avg", [64, 7, 7, 2048], 7, 7), FLOAT32, BOTH),
     Measured(_max("spp_max5", [16, 20, 20, 512], 5, 1, "SAME"), FLOAT32, BOTH),
     Measured(_max("spp_max9", [16, 20, 20, 512], 9, 1, "SAME")),
